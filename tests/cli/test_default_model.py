@@ -126,7 +126,7 @@ def test_without_any_model_two_commands_are_named(cli: Cli) -> None:
         ("new", "made", "--brief", "brief.md"),
         ("plan", "--from-brief", "brief.md", "--out", "made"),
         ("write", "brief.md", "--out", "made", "--dry-run"),
-        ("lab", "inject", "story.txt", "--out", "made.txt"),
+        ("lab", "inject", "--out", "made"),
         ("data", "backtranslate", "story.txt", "--system", "agents-room", "--out", "made"),
         ("evaluate", "pairwise", "story.txt", "story2.txt", "--out", "made"),
         ("chat", "story.txt", "--as", "Mara", "--with", "Tobias"),

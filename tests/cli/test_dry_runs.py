@@ -32,7 +32,7 @@ ASKING = (
     ("evaluate", "snap-ratings", "a.md", "--narrative", "b.md", *SCRIPT),
     ("evaluate", "editorial,rubric", "a.md", "b.md", *SCRIPT),
     ("evaluate", "ttcw", "a.md", *SCRIPT),
-    ("lab", "inject", "a.md", "--out", "made", "--n", "1", *SCRIPT),
+    ("lab", "inject", "--out", "made", *SCRIPT),
     ("data", "backtranslate", "a.md", "--brief", "brief.md", "--out", "made", *SCRIPT),
 )
 

@@ -103,7 +103,7 @@ KEY = "sk-test-0123456789abcdef"
         (("brief.md",), "The first word is a command. If 'brief.md' is a brief, use `fabula write brief.md`."),
         (("empty",), "The first word is a command. If 'empty' is a project, use `fabula status empty`."),
         (("write", "brief.md", "--model"), "--model requires a value after it. `fabula write --help` shows its form."),
-        (("lab", "inject", "brief.md", "-o"), "-o requires a value after it. `fabula lab inject --help` shows its"),
+        (("lab", "inject", "-o"), "-o requires a value after it. `fabula lab inject --help` shows its"),
         (("write", "brief.md", "--folder", "x"), "`fabula write` has no option '--folder'. Did you mean '--project'?"),
         (
             ("write", "brief.md", "--model", "zephyr"),

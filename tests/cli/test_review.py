@@ -117,28 +117,18 @@ def test_a_setting_goes_to_the_evaluator_that_knows_it(cli: Cli, stories: Path) 
     assert ran.json["asked"] == 6 + 3
 
 
-def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cli, stories: Path) -> None:
-    ran = cli("evaluate", "editorial", "lamp.md", "other.md", "--sheet", "sheet.jsonl", *JUDGE)
-    assert ran.code == 0, ran.err
-    assert "8 comments to answer, decoys among them" in ran.err
-    lines = [json.loads(line) for line in (stories / "sheet.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(lines) == 6 + 2
-    assert all(line["unscored"] == "not answered yet" and "systems" not in line for line in lines)
-    ids = {found["id"] for found in _annotations(stories)}
-    for line in lines:
-        del line["unscored"]
-        line |= {"rater": "Ines", "answer": "yes" if line["question"].removeprefix("accept/") in ids else "no"}
+def test_the_share_of_comments_that_people_accept_is_told(cli: Cli, stories: Path) -> None:
+    assert cli("evaluate", "editorial", "lamp.md", "other.md", *JUDGE).code == 0
+    said = {"rater": "Ines", "kind": "person", "systems": [], "answer": "yes"}
+    lines = [
+        {**said, "items": [one["item"]], "prompt": one["item"], "question": f"accept/{one['id']}"}
+        for one in _annotations(stories)
+    ]
     (stories / "answers.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     ran = cli("evaluate", "editorial", "lamp.md", "other.md", "--people", "answers.jsonl", *JUDGE)
     assert ran.code == 0, ran.err
     rows = [line.split() for line in ran.out.splitlines()]
-    assert ["people", "1", "[0.6097", "to", "1]", "(n", "6)"] in rows
-    assert ["decoys", "(baseline)", "0", "[0", "to", "0.6576]", "(n", "2)"] in rows
-    again = cli("evaluate", "editorial", "lamp.md", "--sheet", "sheet.jsonl", *JUDGE)
-    assert (again.code, again.err.splitlines()[-1]) == (
-        2,
-        "fabula: sheet.jsonl already exists and may contain answers. Choose another name.",
-    )
+    assert ["people", "accept", "1", "0.6097", "to", "1", "6"] in rows
 
 
 def _annotations(folder: Path) -> list[dict[str, str]]:

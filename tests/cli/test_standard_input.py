@@ -69,17 +69,11 @@ def test_it_holds_one_story(cli: Cli) -> None:
     assert "Standard input is specified twice, but it can contain only one story." in ran.err
 
 
-def test_an_error_is_put_into_it(cli: Cli) -> None:
-    ran = cli("lab", "inject", "-", "--kinds", "age", "--out", "broken", "--dry-run", *JUDGE, stdin=STORY)
-    assert ran.code == 0, ran.err
-
-
 def test_the_help_of_each_of_these_says_so() -> None:
     for name in (
         "check",
         "measure",
         "evaluate",
-        "lab inject",
     ):
         assert name in COMMANDS
         arguments = [one for one in load(name).params if one.param_type_name == "argument"]

@@ -127,7 +127,7 @@ def test_a_wrong_file_changes_nothing(cli: Cli, world: Path) -> None:
     (world.parent / "canon.yaml").write_text(CANON.replace("slot: age", "slot:"), encoding="utf-8")
     before = cli("world", "lamp", "--json").out
     ran = cli("world", "lamp", "--import", "canon.yaml")
-    assert (ran.code, "canon.yaml:10: fact 2 > slot: is empty. Name it." in ran.err) == (2, True)
+    assert (ran.code, "canon.yaml:10: fact 2 > slot: is missing. Write it." in ran.err) == (2, True)
     assert cli("world", "lamp", "--json").out == before
 
 

@@ -52,7 +52,6 @@ def test_every_system_is_of_a_paper_that_is_cited_with_the_same_authors() -> Non
         "best-of-n",  # ours, and so are the next three without a paper
         "chosen-draft",
         "end-to-end",
-        "long-reply",
         "self-revision",
         "vanilla",
     }

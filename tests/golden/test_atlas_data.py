@@ -17,7 +17,7 @@ from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.atlas.gold import Detected, accuracies, read_gold
+from fabula.evaluators.atlas.gold import QuotedError, accuracies, read_gold
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities
@@ -43,14 +43,14 @@ def script(number: int) -> Path:
     return data_folder("atlas_scripts", f"story{number}")
 
 
-def published() -> Iterator[tuple[int, str, list[Detected], dict[str, Any]]]:
+def published() -> Iterator[tuple[int, str, list[QuotedError], dict[str, Any]]]:
     folder = data_folder("atlas")
     rows = json.loads((folder / "predictions_expected.json").read_text(encoding="utf-8"))
     data = lines(folder / "predictions.jsonl")
     for row in rows:
         said = [one["hallucination"] for one in data if (one["story"], one["method"]) == (row["story"], row["method"])]
         found = [finding for text in said if (finding := parse_finding(text)) and finding.x < finding.y]
-        yield row["story"], row["method"], [Detected(one) for one in found], row
+        yield row["story"], row["method"], [QuotedError(one) for one in found], row
 
 
 def test_published_detections_give_the_published_counts_by_assignment() -> None:

@@ -74,13 +74,10 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "AssignmentOptions": ("Design",),
         "PartsAsked": ("Parts",),
         "Removed": ("RemovedText",),
-        "Edits": ("CleanText",),
-        "LeftToEdit": ("Edited",),
         "Comment": ("Annotation",),
         "Frame": ("MadeArtefact",),
         "Supplied": ("RunContext",),
         "WorldBatch": ("WorldFile",),
-        "_Mapping": ("_Form",),
         "CodexEntry": ("Entity",),
         "CodexRow": ("Entity",),
         "Director": (
@@ -140,7 +137,6 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "_Asked",
         ),
         "Sample": ("LossDifference",),
-        "PlantedError": ("Error",),
     },
 }
 PAIRS: Final = frozenset(

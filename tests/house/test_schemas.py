@@ -17,7 +17,7 @@ from schemas import wrong_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOMS: Final = ("craft", "systems", "evaluators", "app.injecting")
+ROOMS: Final = ("craft", "systems", "evaluators")
 FILES: Final = ("fabula.systems.ibsen.script",)  # sheets that a person writes
 NAMES: Final = ("Mara", "Tobias")
 MADE: Final = (

@@ -118,7 +118,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_choice": lambda text: replies.read_choice(text, NAMES),
     "read_score": lambda text: replies.read_score(text, 1, 5),
     "read_label": replies.read_label,
-    "read_ending": lambda text: replies.read_ending(text, "Story"),
     "read_verdicts": lambda text: replies.read_verdicts(text, ("Plot", "Overall")),
     "read_split": lambda text: replies.read_split(
         f"[One] {text}\n[Two] {text[-300:]}\n{text}", f"It begins.\n\n{text}", ("One", "Two")

@@ -220,24 +220,6 @@ def test_too_little_memory_is_refused_with_what_it_needs(
         prepare(ExamplesAsked(data, str(tiny_llama), tmp_path / "out"), {}, Listener())
 
 
-def test_a_sweep_compares_values_of_a_setting(
-    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["train", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
-    trying = [*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]
-    assert main([*trying, "--dry-run"]) == 0
-    planned = json.loads(capsys.readouterr().out)["values"]
-    assert [one["settings"]["learning_rate"] for one in planned] == [1e-7, 1e-2]
-    assert not (tmp_path / "out").exists(), "a dry run trains nothing"
-    assert main(trying) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["lowest"] == "1e-2"
-    slow, fast = found["values"]
-    assert fast["difference"]["high"] < slow["difference"]["low"]
-    assert main([*command, "--sweep", "learning_rate"]) == 2
-    assert "does not have the form FIELD=VALUE,VALUE, such as" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred", "room.toml", ".training", "a" * 300])
 def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_path: Path, agent: str) -> None:
     bad = made(tmp_path / "bad", agents=(agent,))

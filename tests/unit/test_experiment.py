@@ -516,7 +516,7 @@ def test_a_run_without_its_story_is_not_done(tmp_path: Path) -> None:
     record = '{"state": "done", "kind": "", "error": "", "ended": ""}'
     (tmp_path / "run.json").write_text(record, encoding="utf-8")
     assert read_cell(tmp_path).outcome == CellOutcome("unfinished")
-    (tmp_path / "fabula.toml").touch()  # as an older fabula left it
+    (tmp_path / "fabula.toml").touch()  # opened as a project
     (tmp_path / "story.md").write_text("x", encoding="utf-8")
     assert read_cell(tmp_path).outcome == CellOutcome("done")
 

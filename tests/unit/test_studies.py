@@ -17,6 +17,7 @@ from fabula.app.studies import assign, new_version, study_of_comments, study_of_
 from fabula.app.study_report import page_of_study, study_report
 from fabula.base.errors import LockedError, UnknownNameError, UsageError
 from fabula.base.files import held
+from fabula.craft.quoting import located
 from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_ratings
 from fabula.measure.studies.answering import Answers, Seen, Sent
 from fabula.measure.studies.assigning import AssignmentOptions, share_out
@@ -432,7 +433,7 @@ def _reviewed(folder: Path, *, comments: int = 6) -> Path:
         for n in range(comments // 3)
     ]
     passages = [
-        {"item": "lamp", "level": level, "place": place, "text": text}
+        {"item": "lamp", "level": level, "place": place, "text": f"{text}{' Then it was dark.' * (place - 1)}"}
         for level, text in texts.items()
         for place in (1, 2)
     ]
@@ -449,10 +450,14 @@ def test_an_editors_comments_are_verified_with_what_they_are_on(tmp_path: Path) 
     study = study_of_comments(tmp_path / "s", "Verify", [project, _reviewed(tmp_path / "other")]).study
     groups = Counter(entry.group for entry in study.entries.values())
     assert groups == {"story": 4, "chapter": 4, "sentence": 4, "decoys": 4}
+    real = {(entry.passages, entry.claim) for entry in study.entries.values() if entry.group != "decoys"}
+    decoys = {(entry.passages, entry.claim) for entry in study.entries.values() if entry.group == "decoys"}
+    assert {shown for shown, _ in decoys} <= {shown for shown, _ in real}
+    assert not decoys & real, "a quotation with the comment on another passage"
     one = study.entries["ferry/st0evaluation"]
     assert (one.prompt, one.claim, one.label) == ("ferry", "Comment 0 on the story.", "story, clarity")
     assert one.passages == ("She lit the lamp. It **went out**.",)
-    assert study.entries["ferry/ch1evaluation"].passages == ("It **went out**.",)
+    assert study.entries["ferry/ch1evaluation"].passages == ("It **went out**. Then it was dark.",)
     (question,) = study.form.fields
     assert question.choices == ("agree", "disagree", "unsure")
     assert share_out(study, AssignmentOptions(overlap=2)).shared == 16
@@ -668,3 +673,8 @@ def test_a_report_needs_ratings(tmp_path: Path) -> None:
         UsageError, match=r"There are no ratings in .* yet\. `fabula study serve .*` shows the progress of raters"
     ):
         study_report(study)
+
+
+def test_quotations_are_found_whatever_their_marks() -> None:
+    assert located("“It\u2019s — now”", '"It\'s - now"') == [(0, 12)]
+    assert located("aaa", "") == []

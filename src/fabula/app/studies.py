@@ -24,7 +24,8 @@ from fabula.craft.narratives import parties_of
 from fabula.craft.quoting import located
 from fabula.data.corpora import prompt_id
 from fabula.evaluators.atlas.page import all_findings
-from fabula.evaluators.editorial.agreement import annotations_of, decoys_of
+from fabula.evaluators.editorial.agreement import annotations_of
+from fabula.evaluators.editorial.report import Annotation, annotation_id
 from fabula.measure.report import Report
 from fabula.measure.studies.assigning import design_of, share_out
 from fabula.measure.studies.study import DECOYS, Study, StudyItem, form_of, form_text, write_assignments, write_study
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from fabula.evaluators.editorial.report import Annotation
     from fabula.measure.items import Item
     from fabula.measure.studies.assigning import AssignmentOptions, Shares
     from fabula.project.settings import Settings
@@ -45,6 +45,7 @@ CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000
 _REVIEW: Final = "editorial.json"
 _LARGEST_REVIEW: Final = 200_000_000
+_EVERY: Final = 5  # a decoy for so many annotations
 _MARK: Final = "**"
 _BREAK: Final = "\n\n"  # between paragraphs
 
@@ -119,8 +120,9 @@ def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Study
         texts = {(one["item"], one["level"], one["place"]): str(one["text"]) for one in report.details["passages"]}
         ids = [str(story["id"]) for story in report.details["stories"]]
         real = annotations_of(report)
-        lures = {one.id for one in decoys_of(real)}
-        for one in sorted((*real, *decoys_of(real)), key=lambda one: (one.item, one.id)):  # an order that shows nothing
+        decoys = _decoys_of(real)
+        lures = {one.id for one in decoys}
+        for one in sorted((*real, *decoys), key=lambda one: (one.item, one.id)):  # an order that shows nothing
             story = called if len(ids) == 1 else one.item
             group = DECOYS if one.id in lures else one.level
             entries.append(
@@ -129,6 +131,19 @@ def study_of_comments(folder: Path, title: str, places: Iterable[Path]) -> Study
     if not entries:
         raise UsageError("The editor did not comment on these stories, so there is nothing to verify.")
     return _made(folder, "comments", title, entries)
+
+
+def _decoys_of(annotations: Sequence[Annotation]) -> tuple[Annotation, ...]:
+    """A decoy for every fifth annotation: its quotation with the comment on another passage of the same level."""
+    found = []
+    for n in range(0, len(annotations), _EVERY):
+        one = annotations[n]
+        others = (*annotations[n + 1 :], *annotations[:n])
+        other = next((a for a in others if a.level == one.level and (a.item, a.place) != (one.item, one.place)), None)
+        if other is not None:
+            name = annotation_id("decoy", one.id, other.id)
+            found.append(Annotation(name, one.item, one.level, one.place, other.category, other.comment, one.quote))
+    return tuple(found)
 
 
 def stored_review(folder: Path) -> Report:

@@ -112,24 +112,6 @@ class TrainedAgent:
         return differences(self.rows, self.tried)
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A value of a sweep, and its result over all agents."""
-
-    value: str
-    trained: tuple[TrainedAgent, ...]
-
-    @property
-    def tried(self) -> int:
-        """The number of checkpoints from which the best was chosen."""
-        return max(one.tried for one in self.trained)
-
-    def difference(self, tried: int) -> LossDifference:
-        """The fall of the development loss over all agents; the best is one of `tried` checkpoints of all values."""
-        rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
-        return differences(rows, tried)[0]
-
-
 # before ---------------------------------------------------------------------------------------------------------------
 
 
@@ -215,39 +197,6 @@ def train_all(works: Sequence[AgentWork], listener: Listener) -> tuple[TrainedAg
         adapters = {agent: work.name for work in works for agent in work.agents}
         write_room(room, AdapterFolder(base=base.name, base_digest=base.digest, adapters=adapters))
     return tuple(found)
-
-
-def prepare_sweep(
-    asked: ExamplesAsked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
-) -> dict[str, tuple[AgentWork, ...]]:
-    """The work for each value of a setting, each in its own folder below `sweep/`. Nothing is trained.
-
-    Raises:
-        UsageError: a value is not valid, or something is missing.
-    """
-    shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
-    if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
-        raise UsageError(f"--sweep {name}={','.join(values)}: a value contains a slash. Use numbers or words.")
-    return {
-        value: prepare(
-            replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
-        )
-        for value, folder in shown.items()
-    }
-
-
-def sweep(name: str, prepared: Mapping[str, Sequence[AgentWork]], listener: Listener) -> list[Tried]:
-    """Train with each value of a setting.
-
-    Finished runs are kept. A signal stops the training; the same call continues.
-    """
-    found: list[Tried] = []
-    for value, one in prepared.items():
-        listener.says(f"{name} = {value}")
-        found.append(Tried(value, train_all(one, listener)))
-        if (outcome := found[-1].trained[-1].outcome) is not None and outcome.ended == "interrupted":
-            break
-    return found
 
 
 def _train(work: AgentWork, listener: Listener) -> TrainedAgent:

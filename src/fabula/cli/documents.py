@@ -359,11 +359,9 @@ class Fetched(TypedDict):
 
 
 class Injected(Billed):
-    """A story with planted errors, or screenplays with errors."""
+    """Screenplays with errors."""
 
     files: list[str]
-    story: dict[str, Any] | None
-    missing: int
     screenplays: list[dict[str, Any]]
 
 
@@ -438,13 +436,6 @@ class TrainedAgents(TypedDict):
     adapters: list[dict[str, Any]]
 
 
-class Swept(TypedDict):
-    """The results of a sweep: a setting with several values."""
-
-    setting: str
-    values: list[dict[str, Any]]
-
-
 class Learned(TypedDict):
     """The preferences learned from an author, or a dry run of learning."""
 
@@ -517,7 +508,7 @@ class Trusted(TypedDict):
 # Documents that may hold more than is said here: what a method, a model or a paper adds.
 _OPEN: Final[tuple[Any, ...]] = (
     *(Experiment, Reproduced, Injected, Fitted, Chosen, BackTranslated, Preferences),
-    *(TrainingPlanned, Trained, TrainedAgents, Swept, Learned, Cards),
+    *(TrainingPlanned, Trained, TrainedAgents, Learned, Cards),
     *(ModelChecked, Adapters),
 )
 for _kind in [kind for kind in globals().values() if is_typeddict(kind) and kind not in _OPEN]:
@@ -557,7 +548,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "data backtranslate": (BackTranslated, PartDone, Estimate),
     "data merge": (PartsMerged,),
     "data preferences": (Preferences,),
-    "train": (TrainedAgents, Trained, TrainingPlanned, Swept),
+    "train": (TrainedAgents, Trained, TrainingPlanned),
     "learn": (LearnedAll, Learned, Forgotten),
     "models": (ModelList,),
     "models check": (ModelChecked,),

@@ -106,7 +106,7 @@ COMMANDS: Final = {
     "lab experiment": CommandEntry("experiment", "lab", "Run systems on briefs and models, and evaluate the stories."),
     "lab merge": CommandEntry("experiment", "lab", "Merge the parts of an experiment that was run with --shard."),
     "lab reproduce": CommandEntry("reproduce", "lab", "Recompute tables of the papers from their published data."),
-    "lab inject": CommandEntry("inject", "lab", "Plant labelled continuity errors in a story."),
+    "lab inject": CommandEntry("inject", "lab", "Write screenplays with known errors, to test checkers."),
     "lab snap": CommandEntry("snap", "lab", "Learn the weights of SNAP's plan filter from scored plans."),
 }
 """Every command by its full name. The commands of a listed group begin with the group's name."""

@@ -373,7 +373,7 @@ def _headed(head: re.Match[str], whole: str) -> Chapter:
         and number
         and (name.startswith(f"{number}-") or (name == f"chapter-{number}" and f"{number}." not in whole))
     ):
-        title = title if has_number(title) else whole  # as it was listed by older versions, below a number of ours
+        title = whole
     title = _NAMED.sub("", title)
     said = _WORDS.search(title)
     title = one_line(title[: said.start()] if said else title)

@@ -46,7 +46,7 @@ class PackedRecord:
 
     @classmethod
     def read(cls, folder: Path) -> PackedRecord | None:
-        """The record in a folder; `None` if there is none, or if an older fabula wrote it.
+        """The record in a folder; `None` if there is none.
 
         Raises:
             UsageError: the record cannot be read.
@@ -57,15 +57,13 @@ class PackedRecord:
         text = read_text(file, LARGEST, links=False)
         try:
             data = json.loads(text)
-            settings, given = data.pop("settings", None), data.pop("given", {})
-        except (ValueError, AttributeError, RecursionError) as error:
+            settings, given = data.pop("settings"), data.pop("given", {})
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
             raise UsageError(
-                f"{file} is not valid JSON. The experiment writes the file again when it continues."
+                f"{file} is no record of a run. The experiment writes the file again when it continues."
             ) from error
-        if not isinstance(settings, dict):
-            return None
-        if not (isinstance(given, dict) and all(isinstance(one, str) for one in given.values())):
-            raise UsageError(f"{file} has no texts in `given`. The experiment writes the file again when it continues.")
+        if not (isinstance(settings, dict) and isinstance(given, dict) and all(type(s) is str for s in given.values())):
+            raise UsageError(f"{file} lacks settings or texts. The experiment writes the file again when it continues.")
         return cls(settings, given, data)
 
     def write(self, folder: Path) -> None:

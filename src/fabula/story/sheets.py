@@ -1,7 +1,7 @@
 """Read YAML files written by people, validate them with a pydantic model, and report all problems with their lines.
 
-This module reads plans, personas and IBSEN's scripts. Data that does not fit the model is recorded with its place and
-removed, and the rest is validated again, so that no mistake hides another.
+This module reads plans, personas, worlds and IBSEN's scripts. Data that does not fit the model is recorded with its
+place and removed, and the rest is validated again, so that no mistake hides another.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class _Sheet:
                 made = shape(self.data)
                 break
             except ValidationError as error:
-                if not self._take_out(error):
+                if not self._take_out(error) or len(self.found) >= MAX_PROBLEMS:
                     raise self._error() from error
         for problem in checks(made):
             if not self._is_spoilt(problem.place):

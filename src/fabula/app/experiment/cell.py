@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from fabula.models.budget import Budget
 
 FORMAT: Final = 2
-GIVEN: Final = "given.json"
-"""In runs of older versions of fabula: digests of the texts that the run received."""
 State: TypeAlias = Literal["done", "failed", "unfinished"]
 
 
@@ -319,8 +317,7 @@ def asked_of(folder: Path) -> tuple[Brief, Settings, dict[str, str]]:
     """
     brief, record = Brief.read(folder / "brief.md"), PackedRecord.read(folder)
     if record is None:
-        file = folder / GIVEN
-        return brief, ProjectFolder(folder).settings, json.loads(read_text(file, LARGEST)) if file.exists() else {}
+        return brief, ProjectFolder(folder).settings, {}
     packed = PackedRecord.is_in(folder)
     settings = Settings.of(dict(record.settings), str(folder / RECORD)) if packed else ProjectFolder(folder).settings
     return brief, settings, digests(record.given)

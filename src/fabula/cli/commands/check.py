@@ -61,7 +61,7 @@ class Checks:
         str,
         typer.Option(
             metavar="FILE",
-            help="File of known errors, such as the `planted.json` that `inject` writes.",
+            help="File of known errors, as a list or as a story with planted errors.",
             rich_help_panel=_CHECKING,
         ),
     ] = ""

@@ -23,7 +23,6 @@ from fabula.cli.help import MORE
 from fabula.cli.methods import say_method
 from fabula.cli.opening import STDIN, read_given, terminal_of
 from fabula.cli.options import Judges, Output, SpendingLimits, bundled, refuse
-from fabula.cli.progress import counted
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
@@ -31,10 +30,10 @@ from fabula.cli.terminal import table
 from fabula.data.ttcw import published_tests
 from fabula.engine.methods import settings_of
 from fabula.evaluators import CATALOGUE, evaluators, find
-from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, named, sheet_of
+from fabula.evaluators.editorial.agreement import accepted, annotations_of, named
 from fabula.evaluators.rubric.agreement import decided
 from fabula.evaluators.ttcw.making import MAKING
-from fabula.measure.ratings import read_ratings, write_ratings
+from fabula.measure.ratings import read_ratings
 from fabula.measure.report import Report
 from fabula.measure.report.page import page, report_section
 from fabula.story import Story, slug
@@ -76,12 +75,6 @@ class Beside:
     people: Annotated[
         str,
         typer.Option(metavar="FILE", help="People's ratings, to compare with.", rich_help_panel=_BESIDE),
-    ] = ""
-    sheet: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="editorial: write the comments to a file for people to answer.", rich_help_panel=MORE
-        ),
     ] = ""
     ratings: Annotated[
         str,
@@ -152,7 +145,7 @@ def evaluate(
             _say_comments(terminal, report)
         terminal.say("")
     say_bill(terminal, bill)
-    _advise(terminal, files, reports, items, beside)
+    _advise(terminal, files, reports, items)
     terminal.document(
         {
             "reports": {report.evaluator: report.as_data() for report in reports},
@@ -177,10 +170,6 @@ def _check(
         raise UsageError("--ratings and --as-stories are for ranking. Use them with `fabula evaluate pairwise`.")
     if beside.ratings:
         refuse("--ratings supplies the verdicts, so no model is called", judges, limits, but=("out", "set_", "preset"))
-    if beside.sheet and EDITORIAL not in names:
-        raise UsageError("--sheet writes the editor's comments to a file. Use it with `fabula evaluate editorial`.")
-    if beside.sheet and Path(beside.sheet).exists():
-        raise UsageError(f"{beside.sheet} already exists and may contain answers. Choose another name.")
     if beside.make:
         refuse("--make tests no story", replace(beside, make=None))
         if not stories:
@@ -301,7 +290,7 @@ def _written(
     beside: Beside,
     bill: Bill,
 ) -> list[Path]:
-    """Write a page for each report, and the sheet for people. Returns the files with the numbers and reasons."""
+    """Write a page for each report. Returns the files with the numbers and reasons."""
     files: list[Path] = []
     for number, (evaluator, report) in enumerate(zip(chosen, reports, strict=True)):
         if evaluator.name == PAIRWISE:
@@ -312,25 +301,13 @@ def _written(
         title = f"{evaluator.name[:1].upper()}{evaluator.name[1:]}"
         files.append(folder / f"{report.evaluator}.html")
         write_atomically(files[-1], page(title, sections, lead=str(evaluator.paper["summary"])))
-    if beside.sheet:
-        report = next(report for report in reports if report.evaluator == EDITORIAL)
-        write_atomically(Path(beside.sheet), write_ratings(sheet_of(report)))
     return files
 
 
-def _advise(
-    terminal: Terminal, files: Sequence[Path], reports: Sequence[Report], items: Sequence[Item], beside: Beside
-) -> None:
+def _advise(terminal: Terminal, files: Sequence[Path], reports: Sequence[Report], items: Sequence[Item]) -> None:
     shown = ", ".join(near(file) for file in files if file.suffix == ".html")
     terminal.advise(f"\n{shown} contains every number and reason. The data is next to it.")
     report = reports[0]
-    if beside.sheet:
-        report = next(report for report in reports if report.evaluator == EDITORIAL)
-        lures = ", decoys among them" if decoys_of(annotations_of(report)) else ""
-        terminal.advise(
-            f"{near(Path(beside.sheet))}: {counted(len(sheet_of(report)), 'comment')} to answer{lures}. In each line, "
-            "set `answer` to yes or no and `rater` to a name, and delete `unscored`. Then pass the file to --people."
-        )
     if report.evaluator == PAIRWISE and len(items) == PAIR:
         terminal.advise("A single pair is weak evidence. To rank many stories, run `fabula evaluate pairwise DIR`.")
     if report.evaluator == "ttcw" and len(items) == 1 and report.how["method"] == "plain":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.app.training import ended_sentence, lower_rate
-from fabula.app.training_examples import ExamplesAsked, prepare, prepare_sweep, sweep, train_all
+from fabula.app.training_examples import ExamplesAsked, prepare, train_all
 from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.app.training_summaries import prepare_summaries, train_summariser
 from fabula.base.errors import UsageError
@@ -101,13 +101,6 @@ class OfExamples:
         str, typer.Option(metavar="NAME,...", help="Examples: agents to train.", show_default="all in the data")
     ] = ""
     shared: Annotated[bool, typer.Option("--shared", help="For examples: train one adapter for all agents.")] = False
-    sweep: Annotated[
-        str,
-        typer.Option(
-            metavar="FIELD=A,B,...",
-            help="For examples: train with each value and compare the results, without making a room.",
-        ),
-    ] = ""
 
 
 @bundled
@@ -137,8 +130,6 @@ def train(common: Output, training: Training, adapters: OfAdapters, examples: Of
     )
     if kind != "examples":
         _train_one(terminal, asked, kind, dry_run=training.dry_run)
-    elif examples.sweep:
-        _sweep(terminal, asked, examples.sweep, dry_run=training.dry_run)
     else:
         _train_agents(terminal, asked, dry_run=training.dry_run)
 
@@ -215,7 +206,8 @@ def _train_agents(terminal: Terminal, asked: ExamplesAsked, *, dry_run: bool) ->
         return
     with interruptible(progress):
         trained = train_all(prepared, progress.listener)
-    _stop_agents_if_interrupted(trained, asked)
+    if trained:
+        _stop_if_interrupted(trained[-1].outcome, trained[-1].work.name, asked.out)
     terminal.say(_losses_table([found for one in trained for found in one.differences]))
     if all(one.outcome is None for one in trained):
         _say_finished(terminal, asked.out)
@@ -224,38 +216,6 @@ def _train_agents(terminal: Terminal, asked: ExamplesAsked, *, dry_run: bool) ->
         terminal.advise(f"Next: run `fabula write BRIEF --adapter {near(asked.out)}` to write with them.")
     terminal.document({"out": str(asked.out), "adapters": [_trained_data(one) for one in trained]})
     _fail_if_not_finite(terminal, {one.work.name: (one.work, one.outcome) for one in trained})
-
-
-def _sweep(terminal: Terminal, asked: ExamplesAsked, said: str, *, dry_run: bool) -> None:
-    """Train with each value of a setting, and show the results; in a dry run, show what each training needs."""
-    name, _, listed = said.partition("=")
-    name, values = name.strip(), [value.strip() for value in listed.split(",") if value.strip()]
-    if not values:
-        raise UsageError(
-            f"--sweep {said} does not have the form FIELD=VALUE,VALUE, such as --sweep learning_rate=1e-4,3e-4."
-        )
-    progress = TrainingProgress(terminal)
-    prepared = prepare_sweep(asked, name, values, os.environ, progress.listener)
-    first = prepared[values[0]][0]
-    _licences(terminal, first)
-    if dry_run:
-        _say_fresh(terminal, asked)
-        terminal.say(_settings_table(first))
-        for value, one in prepared.items():
-            terminal.say(f"\n{name} = {value}\n{_works(one)}")
-        terminal.document({"setting": name, "values": [_adapters_data(one) for one in prepared.values()]})
-        return
-    with interruptible(progress):
-        found = sweep(name, prepared, progress.listener)
-    _stop_agents_if_interrupted(found[-1].trained, asked)
-    tried = sum(one.tried for one in found)
-    rows = [one.difference(tried) for one in found]
-    best = min(rows, key=lambda row: row.tuned)
-    terminal.say(_losses_table(rows, name))
-    terminal.say(f"\n{name} = {best.agent} has the lowest loss ({best.verdict} than the base).")
-    terminal.document(
-        {"setting": name, "values": [_difference_data(row, "value") for row in rows], "lowest": best.agent}
-    )
 
 
 def _works(works: Sequence[AgentWork]) -> str:
@@ -269,9 +229,9 @@ def _works(works: Sequence[AgentWork]) -> str:
     return "\n".join([*lines, "", _machine_line(works[0])])
 
 
-def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
+def _losses_table(found: Sequence[LossDifference]) -> str:
     """Development losses of the base and the tuned model."""
-    rows = [(head, "base", "tuned", "difference", "95 % interval", "n", "")]
+    rows = [("agent", "base", "tuned", "difference", "95 % interval", "n", "")]
     for one in found:
         interval, n = "none", ""
         if isinstance(one.fell, Estimate):
@@ -287,23 +247,18 @@ def _losses_table(found: Sequence[LossDifference], head: str = "agent") -> str:
     )
 
 
-def _stop_agents_if_interrupted(trained: Sequence[TrainedAgent], asked: ExamplesAsked) -> None:
-    if trained:
-        _stop_if_interrupted(trained[-1].outcome, trained[-1].work.name, asked.out)
-
-
 def _adapters_data(works: Sequence[AgentWork]) -> dict[str, Any]:
     adapters = [{"name": work.name, "agents": list(work.agents), **_work_data(work)} for work in works]
     return _plan_data(works[0], adapters=adapters)
 
 
 def _trained_data(one: TrainedAgent) -> dict[str, Any]:
-    agents = [_difference_data(found, "agent") for found in one.differences]
+    agents = [_difference_data(found) for found in one.differences]
     return {"name": one.work.name, **_outcome_data(one.work.asked.out, one.outcome), "agents": agents}
 
 
-def _difference_data(row: LossDifference, called: str) -> dict[str, Any]:
-    data = {called: row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
+def _difference_data(row: LossDifference) -> dict[str, Any]:
+    data = {"agent": row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
     return data | {"difference": row.fell.as_data()}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from fabula.engine.replies.choices import is_refusal, is_unchanged, read_choice, read_score
 from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import is_cut, read_json
-from fabula.engine.replies.labelled import read_ending
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.problem import ReplyProblem, repair_instruction
 from fabula.engine.replies.prose import Cleaned, TextKind, clean_prose
@@ -34,7 +33,6 @@ __all__ = [
     "left_out",
     "read_chances",
     "read_choice",
-    "read_ending",
     "read_files",
     "read_json",
     "read_label",

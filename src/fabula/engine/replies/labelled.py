@@ -9,19 +9,10 @@ from fabula.story.sentences import ends_whole
 
 _CLAUSE: Final = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;:(\u2013\u2014]\s*+|\.\s++|(?<=\s)-\s++)")
 
-_MARKS: Final = " \t#*_-=:"
-
 
 def without_label(text: str, label: str) -> str:
     """`text` without `label` at its start, and without the rest of that line if it holds nothing else."""
     return re.sub(rf"\A\s*{re.escape(label.strip())}[ \t]*\n?", "", text)
-
-
-def read_ending(text: str, heading: str) -> str:
-    """The text below the last line that holds only `heading`, with or without marks; the whole text if none does."""
-    lines = text.splitlines()
-    places = [n for n, line in enumerate(lines) if line.strip(_MARKS) == heading]
-    return "\n".join(lines[places[-1] + 1 :]).strip() if places else text
 
 
 def first_clause(text: str) -> tuple[str, str]:

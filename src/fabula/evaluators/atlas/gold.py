@@ -34,32 +34,15 @@ _EMPTY_WORDS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Quoted:
-    """An error with a quotation from each of its two places; empty if there is none."""
+class QuotedError:
+    """A known error, or a finding as it is scored, with a quotation from each of its two places; empty if none."""
 
     finding: ErrorFinding
     quote_x: str = ""
     quote_y: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownError(_Quoted):
-    """A known error.
-
-    `place` is its position in the story's file, for labels of `fabula lab inject`, which have no scenes.
-    """
-
-    place: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Detected(_Quoted):
-    """A method's finding as it is scored. The plain judge quotes nothing. `spans` are positions in the story's file."""
-
-    spans: tuple[tuple[int, int], ...] = ()
-
-
-Gold: TypeAlias = "tuple[KnownError, ...] | PlantedErrors"
+Gold: TypeAlias = "tuple[QuotedError, ...] | PlantedErrors"
 
 
 def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
@@ -67,9 +50,8 @@ def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
 
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
     and `event` (or `scene_x`, `scene_y`); if known, also `quote_x` and `quote_y`. Entries whose `verdict` rejects
-    them are left out. `story` names the story if there are several. Labels of `fabula lab inject` are also known
-    errors, except its negatives. A story with planted errors (`text`, `errors`, `decoys`), or an array of such
-    stories, lists its errors; those in the story that is checked count.
+    them are left out. `story` names the story if there are several. A story with planted errors (`text`, `errors`,
+    `decoys`), or an array of such stories, lists its errors; those in the story that is checked count.
 
     Args:
         path: of the file.
@@ -81,7 +63,7 @@ def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
     if not path:
         return dict.fromkeys(stories)
     ids = list(stories)
-    found: dict[str, list[KnownError]] = {name: [] for name in ids}
+    found: dict[str, list[QuotedError]] = {name: [] for name in ids}
     entries = _entries(read_text(Path(path), MAX_BYTES, kind="known errors (a JSON or JSONL file)"), path)
     if entries and all(map(is_planted, entries)):
         return _planted(entries, stories, path)
@@ -131,9 +113,7 @@ def _entries(text: str, path: str) -> list[Any]:
         ) from error
 
 
-def _known(entry: dict[str, Any], where: str) -> KnownError:
-    if isinstance(place := entry.get("place"), dict):
-        return _label(entry, place, where)
+def _known(entry: dict[str, Any], where: str) -> QuotedError:
     x, y = entry.get("x", entry.get("scene_x")), entry.get("y", entry.get("scene_y"))
     fact, event = entry.get("fact"), entry.get("event")
     if isinstance(x, int) and isinstance(y, int) and isinstance(fact, str) and isinstance(event, str):
@@ -145,25 +125,11 @@ def _known(entry: dict[str, Any], where: str) -> KnownError:
             f"{where}: neither x, y, fact and event nor 'In scene X, ..., yet in scene Y, ...'. Correct it."
         )
     quotes = [entry.get(name) if isinstance(entry.get(name), str) else "" for name in ("quote_x", "quote_y")]
-    return KnownError(finding, quotes[0] or "", quotes[1] or "")
+    return QuotedError(finding, quotes[0] or "", quotes[1] or "")
 
 
-def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> KnownError:
-    """A label of `fabula lab inject`."""
-    start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
-    if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
-        raise UsageError(f"{where}: not a complete label of `fabula lab inject`. Correct the entry or remove it.")
-    quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
-    return KnownError(ErrorFinding(0, 0, *quotes), *quotes, (start, end))
-
-
-def accuracies(found: Sequence[Detected], known: Sequence[KnownError]) -> dict[str, Confusion]:
-    """The accuracy by each rule. Each finding matches at most one known error.
-
-    Known errors without scenes can be scored only by their places.
-    """
-    if any(one.place for one in known):
-        return {"evidence": _greedy(found, known, _evidence)}
+def accuracies(found: Sequence[QuotedError], known: Sequence[QuotedError]) -> dict[str, Confusion]:
+    """The accuracy by each rule. Each finding matches at most one known error."""
     return {
         "strict": _greedy(found, known, _strict),
         "evidence": _greedy(found, known, _evidence),
@@ -172,7 +138,7 @@ def accuracies(found: Sequence[Detected], known: Sequence[KnownError]) -> dict[s
 
 
 def _greedy(
-    found: Sequence[Detected], known: Sequence[KnownError], alike: Callable[[Detected, KnownError], float]
+    found: Sequence[QuotedError], known: Sequence[QuotedError], alike: Callable[[QuotedError, QuotedError], float]
 ) -> Confusion:
     """Pairs of findings and errors, the most similar first, each side once."""
     pairs = sorted(
@@ -188,7 +154,7 @@ def _greedy(
     return Confusion(hits, len(left), len(right))
 
 
-def _strict(one: Detected, other: KnownError) -> float:
+def _strict(one: QuotedError, other: QuotedError) -> float:
     """The strict rule (ours, as the paper states none): the same two scenes, fact like fact and event like event."""
     if (one.finding.x, one.finding.y) != (other.finding.x, other.finding.y):
         return 0.0
@@ -196,10 +162,8 @@ def _strict(one: Detected, other: KnownError) -> float:
     return sum(scores) if min(scores) >= STRICT else 0.0
 
 
-def _evidence(one: Detected, other: KnownError) -> float:
+def _evidence(one: QuotedError, other: QuotedError) -> float:
     """Ours: the same later scene, and overlapping quotations. X may be any scene that states the fact."""
-    if place := other.place:
-        return float(any(start < place[1] and place[0] < end for start, end in one.spans))
     if one.finding.y != other.finding.y:
         return 0.0
     sides = ((one.quote_x, other.quote_x, one.finding.fact, other.finding.fact),

@@ -80,33 +80,21 @@ def broken(data: Mapping[str, Any]) -> str:
     return _broken(data)[0]
 
 
-def put_in(text: str, edits: Sequence[tuple[str, str]]) -> tuple[str, tuple[Span, ...]]:
-    """A text after edits, each given as old and new words, and the positions of the new words.
-
-    Raises:
-        ValueError: words are not in the text.
-    """
+def _broken(data: Mapping[str, Any]) -> tuple[str, tuple[Span, ...]]:
+    """The broken text, and the positions of each error's words in it."""
+    text, errors = str(data["text"]), data["errors"]
     result: list[str] = []
     places: dict[int, Span] = {}
     last = length = 0
-    for at, number in sorted((text.index(find), n) for n, (find, _) in enumerate(edits)):
-        find, put = edits[number]
+    for at, number in sorted((text.index(error["find"]), n) for n, error in enumerate(errors)):
+        find, put = errors[number]["find"], errors[number]["replace"]
+        if text.count(find) != 1 or at < last:
+            raise ValueError(f"{find[:60]!r} is in the text more than once, or overlaps another error")
         result += [text[last:at], put]
         start = length + at - last
         length, last = start + len(put), at + len(find)
         places[number] = (start, length)
-    return "".join([*result, text[last:]]), tuple(places[n] for n in range(len(edits)))
-
-
-def _broken(data: Mapping[str, Any]) -> tuple[str, tuple[Span, ...]]:
-    """The broken text, and the positions of each error's words in it."""
-    text, last = str(data["text"]), 0
-    edits = [(error["find"], error["replace"]) for error in data["errors"]]
-    for at, find in sorted((text.index(find), find) for find, _ in edits):
-        if text.count(find) != 1 or at < last:
-            raise ValueError(f"{find[:60]!r} is in the text more than once, or overlaps another error")
-        last = at + len(find)
-    return put_in(text, edits)
+    return "".join([*result, text[last:]]), tuple(places[n] for n in range(len(errors)))
 
 
 def planted_in(data: Mapping[str, Any], text: str, where: str) -> PlantedErrors:

@@ -11,7 +11,7 @@ from fabula.craft.matching import ErrorFinding
 from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE
 from fabula.evaluators.atlas.findings import AtlasFinding
-from fabula.evaluators.atlas.gold import Detected, accuracies, rows
+from fabula.evaluators.atlas.gold import QuotedError, accuracies, rows
 from fabula.evaluators.atlas.planted import PlantedErrors, Quoting, score
 from fabula.evaluators.atlas.replies import SUSPECTED
 from fabula.measure.report import Report, Row
@@ -181,13 +181,10 @@ def _accuracies(one: StoryFindings) -> Iterator[tuple[str, dict[str, Confusion]]
     """The accuracies of the method and of the plain judge ("judge"), if there are known errors."""
     if one.gold is None or isinstance(one.gold, PlantedErrors):
         return
-    detected = [
-        Detected(ErrorFinding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.check.split, f))
-        for f in one.found
-    ]
+    detected = [QuotedError(ErrorFinding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote) for f in one.found]
     yield "method", accuracies(detected, one.gold)
     if one.baseline is not None:
-        plain = [Detected(ErrorFinding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
+        plain = [QuotedError(ErrorFinding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
         yield "judge", accuracies(plain, one.gold)
 
 

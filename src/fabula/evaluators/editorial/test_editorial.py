@@ -19,9 +19,10 @@ from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, sheet_of
+from fabula.evaluators.editorial.agreement import accepted, annotations_of
 from fabula.evaluators.editorial.page import sections_of
 from fabula.measure.items import Item
+from fabula.measure.ratings import Rating
 from fabula.measure.report.page import page
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
@@ -32,7 +33,6 @@ from fabula.story import Story
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
     from fabula.models.base import Request
 
@@ -297,41 +297,35 @@ async def annotated() -> Report:
 
 def answers(report: Report, yes: Sequence[str], rater: str = "Ines") -> list[Rating]:
     return [
-        replace(line, rater=rater, answer="yes" if line.question.removeprefix("accept/") in yes else "no", unscored="")
-        for line in sheet_of(report)
+        Rating(
+            rater=rater,
+            kind="person",
+            items=(one.item,),
+            systems=(),
+            prompt="lamp",
+            question=f"accept/{one.id}",
+            answer="yes" if one.id in yes else "no",
+        )
+        for one in annotations_of(report)
     ]
-
-
-async def test_a_sheet_has_every_annotation_and_decoys_and_does_not_tell_them_apart() -> None:
-    report = await annotated()
-    real = annotations_of(report)
-    lures = decoys_of(real)
-    sheet = sheet_of(report)
-    assert (len(real), len(lures), len(sheet)) == (15, 3, 18)
-    assert [line.question for line in sheet] == sorted(line.question for line in sheet)
-    assert all(not line.systems and line.unscored and "On: " in line.reason for line in sheet)
-    for lure, one in zip(lures, real[::5], strict=True):
-        assert (lure.item, lure.place, lure.quote) == (one.item, one.place, one.quote)
-        assert lure.comment != one.comment
 
 
 def people(hits: int, n: int, what: str) -> Estimate:
     return Estimate(hits / n, n, *wilson(hits, n), f"share of {what}; of these alone; Wilson interval")
 
 
-async def test_the_share_that_people_accept_stands_beside_that_of_decoys() -> None:
+async def test_the_share_that_people_accept_is_told_by_level_and_in_all() -> None:
     report = await annotated()
     ids = [one.id for one in annotations_of(report)]
     rows, notes = accepted(report, answers(report, ids[:12]))
     by_name = {(row.of, row.what): row.scored for row in rows}
     assert by_name["people", "accept"] == people(12, 15, "annotations that people answered")
     assert by_name["people", "accept/chapter"] == people(12, 15, "annotations of the chapter")
-    assert by_name["decoys", "accept"] == people(0, 3, "decoys that people answered")
     assert not notes
     both = [*answers(report, ids), *answers(report, ids[:6], "Jon")]
     by_name = {(row.of, row.what): row.scored for row in accepted(report, both)[0]}
     assert by_name["people", "accept"] == people(6, 15, "annotations that people answered")
-    assert by_name["people", "of one mind"] == people(9, 18, "annotations with several answers")
+    assert by_name["people", "of one mind"] == people(6, 15, "annotations with several answers")
 
 
 async def test_answers_that_do_not_count_are_reported() -> None:

@@ -32,6 +32,7 @@ CHANGES: Final[tuple[Change, ...]] = get_args(Change)
 MAX_NAME: Final = 200
 MAX_TEXT: Final = 10_000
 MAX_ITEMS: Final = 1_000
+FORMAT: Final = "fabula-world-1"
 MAX_SCENE: Final = 1_000_000
 MAX_OFFSET: Final = 2**53 - 1
 _MAX_INT: Final = 2**63 - 1
