@@ -13,6 +13,7 @@ import pytest
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
 from fabula.project.folder import ProjectFolder
+from patience import wait_until
 from studio import browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
@@ -163,6 +164,17 @@ def test_suggestions_cover_neither_the_line_with_the_cursor_nor_the_passage_they
         assert 0 < box.evaluate(CURSOR) <= page.evaluate(f"{BAR}.top")
         status = page.evaluate("document.getElementById('status').getBoundingClientRect().top")
         assert page.evaluate(f"{BAR}.bottom") <= status + 1, "what is said stands below the suggestions"
+        use = page.get_by_role("button", name="Use 1").bounding_box()
+        assert use["y"] + use["height"] <= status, "a suggestion is seen whole, before the buttons that ask for one"
+        page.get_by_role("button", name="Use 1").click()
+        expect(page.locator("#status")).to_have_text("The suggestion is in your text. Ctrl+Z takes it back.")
+        page.locator("#suggest summary").click()
+        box.focus()
+        page.keyboard.press("Control+End")
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.locator("#suggest summary").click()
+        expect(page.get_by_role("button", name="Five ideas")).to_be_visible()
+        wait_until(lambda: box.evaluate(CURSOR) <= page.evaluate(f"{BAR}.top"), "the end of the text to be seen")
         tab.check()
 
 

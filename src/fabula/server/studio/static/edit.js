@@ -598,6 +598,14 @@ function wanted(button) {
 /** The button that Ctrl+Enter presses: other wordings of what is marked, or the next sentence. */
 const usual = () => /** @type {HTMLElement | null} */ (document.querySelector(marked() ? '[data-kind="reword"]' : '[data-amount="sentence"]'));
 
+/** Keep what suggestions are for above the list that opens over it: where its place would be if lines were even. */
+function uncover() {
+  if (!text || document.activeElement === text) return; // a browser keeps the cursor in sight
+  const { top, height } = text.getBoundingClientRect();
+  const at = top + (height * text.selectionEnd) / Math.max(text.value.length, 1);
+  scrollBy(0, Math.max(at - find("suggest").getBoundingClientRect().top, 0));
+}
+
 /** Say what the usual suggestions would cost here. */
 async function showCost() {
   const button = /** @type {HTMLDetailsElement} */ (find("suggest")).open ? usual() : null;
@@ -621,6 +629,7 @@ async function suggest(button, more = false) {
   } else if (place) place.given = given;
   list()?.replaceChildren();
   /** @type {HTMLDetailsElement} */ (find("suggest")).open = true;
+  find("suggest").scrollTop = 0; // what comes stands there
   if (await isSaved()) await start("suggestions", given);
 }
 
@@ -686,7 +695,7 @@ async function suggested(run) {
       sentence.className = "sentence";
       words.append(sentence);
     }
-    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion), dismiss())));
+    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion), dismiss(), say("The suggestion is in your text. Ctrl+Z takes it back."))));
   });
   const row = document.createElement("li");
   row.append(button("Suggest others", () => suggest({}, true)), " ", button("Dismiss", dismiss));
@@ -949,7 +958,7 @@ text?.addEventListener("mouseleave", () => clearTimeout(resting));
 text?.addEventListener("input", () => showWho(-1, false));
 text?.addEventListener("select", showMarked);
 addEventListener("pagehide", stopSuggesting);
-document.getElementById("suggest")?.addEventListener("toggle", showCost);
+document.getElementById("suggest")?.addEventListener("toggle", () => (uncover(), showCost()));
 document.getElementById("suggest")?.addEventListener("click", (event) => {
   const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-kind]"));
   if (button) suggest(button.dataset);
@@ -957,4 +966,6 @@ document.getElementById("suggest")?.addEventListener("click", (event) => {
 document.addEventListener("htmx:validation:failed", (event) => say(/** @type {CustomEvent} */ (event).detail.message));
 showEnds();
 editor?.begin();
+const linked = /^#at=(\d+)-(\d+)$/.exec(location.hash);
+if (linked && text) markSentence([...text.value].slice(Number(linked[1]), Number(linked[2])).join(""), Number(linked[1]));
 onEvent(hear);
