@@ -566,7 +566,7 @@ def test_what_belongs_to_a_scene_is_folded_on_a_phone(tmp_path: Path) -> None:
             page.evaluate("document.body.dispatchEvent(new CustomEvent('fabula:checked'))")
         tab.settled()
         expect(card).to_be_visible()
-        page.get_by_text("What is true here").click()
+        page.get_by_text("Facts at this point of the story").click()
         page.get_by_text("1 finding in this text").click()
         expect(page.locator("#beside > details:not([open])")).to_have_count(0)
         assert not tab.axe()

@@ -524,7 +524,8 @@ async function ended(run) {
   find("run")?.replaceChildren();
   const stopped = "The run was stopped. Finished work is kept. Start the run again to continue from there.";
   const whole = run.state === "finished";
-  warn("run", whole ? "" : run.waits_for ? `The run waits: approve ${run.waits_for}, then continue.` : run.message || stopped);
+  const link = [...document.querySelectorAll("#tree a")].find((one) => one.getAttribute("href") === `${api}/edit/${run.waits_for}`);
+  warn("run", whole ? "" : run.waits_for ? `The run waits: approve “${link?.firstChild?.textContent ?? run.waits_for}”, then continue.` : run.message || stopped);
   say(whole ? "The run is finished." : "The run is not finished.");
   await editor?.look(true);
   tellSaved();
@@ -966,6 +967,6 @@ document.getElementById("suggest")?.addEventListener("click", (event) => {
 document.addEventListener("htmx:validation:failed", (event) => say(/** @type {CustomEvent} */ (event).detail.message));
 showEnds();
 editor?.begin();
-const linked = /^#at=(\d+)-(\d+)$/.exec(location.hash);
-if (linked && text) markSentence([...text.value].slice(Number(linked[1]), Number(linked[2])).join(""), Number(linked[1]));
+const linked = new URLSearchParams(location.hash.slice(1)); // to words in the text
+if (linked.get("words")) markSentence(linked.get("words") ?? "", Number(linked.get("at")));
 onEvent(hear);
