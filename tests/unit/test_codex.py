@@ -161,7 +161,7 @@ def test_the_codex_joins_plan_and_world_and_counts_mentions(sample: Project) -> 
     assert [(one.title, one.count) for one in ivan.mentions][:2] == [("Exposition", 2), ("Rising Action", 4)]
     first = ivan.mentions[0]
     assert first.quote.startswith("Vehicle 31 was Ivan Utting, who had his own lorry")
-    assert sample.text("exposition").text[first.start :].startswith(first.quote)
+    assert sample.text("exposition").text[first.at :].startswith(first.quote)
     assert {one.quote for of in sample.codex().entries for one in of.mentions} == {""}, "only of one entry"
     assert row(sample, "the lorry").name == "vehicle 31"
     with pytest.raises(UnknownNameError, match="Unknown entry 'Nobody'"):

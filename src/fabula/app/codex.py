@@ -54,7 +54,7 @@ class CodexMention:
         number: the part's number from 1, in the order of telling.
         artefact: the part's text; empty in a story that exists only as `story.md`.
         quote: its first sentence that mentions the entry, if only that entry is shown; otherwise empty.
-        start: where that sentence begins, in characters of the part's text.
+        at: where that sentence begins, in characters of the part's text.
     """
 
     number: int
@@ -62,7 +62,7 @@ class CodexMention:
     title: str
     count: int
     quote: str = ""
-    start: int = 0
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class _Joined:
     name: str
     said: list[_Said] = field(default_factory=list)
     mentions: list[CodexMention] = field(default_factory=list)
-    first: dict[int, tuple[int, int]] = field(default_factory=dict)
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The first place that mentions it, by the part's number, in characters of the part's text."""
 
     @property
@@ -205,12 +205,12 @@ class ProjectCodex:
     def _quoted(self, one: _Joined) -> tuple[CodexMention, ...]:
         """The mentions of an entry, each with its first sentence."""
         parts = {part.number: part for part in self.world.parts}
-        found = ((mention, sentence_at(parts[mention.number], *one.first[mention.number])) for mention in one.mentions)
-        return tuple(replace(mention, quote=at.sentence, start=at.start) for mention, at in found)
+        found = ((mention, sentence_at(parts[mention.number], *one.places[mention.number])) for mention in one.mentions)
+        return tuple(replace(mention, quote=at.sentence, at=at.start) for mention, at in found)
 
     def mentioned_in(self, number: int) -> list[str]:
         """The names of the entries that a part of the story mentions."""
-        return [one.name for one in self.joined.values() if number in one.first]
+        return [one.name for one in self.joined.values() if number in one.places]
 
     def _facts(self, at: int | None, who: str) -> dict[str, dict[int, FactRow]]:
         """The facts by whom and what they concern, the newest first."""
@@ -339,7 +339,7 @@ def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld, 
         for name, count in Counter(place.name for place in places).items():
             joined[name].mentions.append(CodexMention(part.number, part.name, part.label, count))
         for place in reversed(places):
-            joined[place.name].first[part.number] = place.start, place.end
+            joined[place.name].places[part.number] = place.start, place.end
     for one in list(joined.values()) if world.parts else ():
         if not one.mentions and one.kind == "place" and all(found.source == PLAN for found in one.said):
             del joined[one.name]  # a description of a scene's place, and no name
