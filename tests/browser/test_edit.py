@@ -168,7 +168,7 @@ def test_suggestions_cover_neither_the_line_with_the_cursor_nor_the_passage_they
         use = page.get_by_role("button", name="Use 1").bounding_box()
         assert use["y"] + use["height"] <= status, "a suggestion is seen whole, before the buttons that ask for one"
         page.get_by_role("button", name="Use 1").click()
-        expect(page.locator("#status")).to_have_text("The suggestion is in your text. Ctrl+Z takes it back.")
+        expect(page.locator("#status")).to_have_text("The words are in your text. Ctrl+Z or Undo takes them back.")
         page.locator("#suggest summary").click()
         box.focus()
         page.keyboard.press("Control+End")

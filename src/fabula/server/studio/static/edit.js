@@ -629,8 +629,8 @@ async function suggest(button, more = false) {
     place = { given, from, to: found ? from + found.passage.length : from };
   } else if (place) place.given = given;
   list()?.replaceChildren();
-  /** @type {HTMLDetailsElement} */ (find("suggest")).open = true;
   find("suggest").scrollTop = 0; // what comes stands there
+  /** @type {HTMLDetailsElement} */ (find("suggest")).open = true;
   if (await isSaved()) await start("suggestions", given);
 }
 
@@ -696,7 +696,7 @@ async function suggested(run) {
       sentence.className = "sentence";
       words.append(sentence);
     }
-    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion), dismiss(), say("The suggestion is in your text. Ctrl+Z takes it back."))));
+    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion), dismiss())));
   });
   const row = document.createElement("li");
   row.append(button("Suggest others", () => suggest({}, true)), " ", button("Dismiss", dismiss));
@@ -745,6 +745,7 @@ function use(words) {
   place.given.amount = "sentence"; // what follows continues the same paragraph
   editor?.changed();
   if (editor) editor.typed = 0;
+  say("The words are in your text. Ctrl+Z or Undo takes them back.");
 }
 
 // the book ---------------------------------------------------------------------------------------------------------------
