@@ -412,6 +412,7 @@ async function start(verb, given) {
     const run = await ask(`${api}/${verb}`, { body: { ...given, ...chosen, ...budget } });
     following = run.id;
     if (verb === "suggestions") suggesting = run.id;
+    if (run.id === suggesting) find("suggest").scrollTop = 0; // what comes stands there
     warn("run", "");
     await follow();
   } catch (error) {
@@ -629,7 +630,6 @@ async function suggest(button, more = false) {
     place = { given, from, to: found ? from + found.passage.length : from };
   } else if (place) place.given = given;
   list()?.replaceChildren();
-  find("suggest").scrollTop = 0; // what comes stands there
   /** @type {HTMLDetailsElement} */ (find("suggest")).open = true;
   if (await isSaved()) await start("suggestions", given);
 }
