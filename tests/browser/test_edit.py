@@ -13,6 +13,8 @@ import pytest
 from commandline import BRIEF, BY_PARTS, REPLIES, script_of
 from fabula.base.errors import DiskFullError
 from fabula.project.folder import ProjectFolder
+from fabula.project.sample import copy_sample
+from patience import wait_until
 from studio import browsing, chromium, expect, sign_in, studio_there
 
 if TYPE_CHECKING:
@@ -163,6 +165,17 @@ def test_suggestions_cover_neither_the_line_with_the_cursor_nor_the_passage_they
         assert 0 < box.evaluate(CURSOR) <= page.evaluate(f"{BAR}.top")
         status = page.evaluate("document.getElementById('status').getBoundingClientRect().top")
         assert page.evaluate(f"{BAR}.bottom") <= status + 1, "what is said stands below the suggestions"
+        use = page.get_by_role("button", name="Use 1").bounding_box()
+        assert use["y"] + use["height"] <= status, "a suggestion is seen whole, before the buttons that ask for one"
+        page.get_by_role("button", name="Use 1").click()
+        expect(page.locator("#status")).to_have_text("The words are in your text. Ctrl+Z or Undo takes them back.")
+        page.locator("#suggest summary").click()
+        box.focus()
+        page.keyboard.press("Control+End")
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.locator("#suggest summary").click()
+        expect(page.get_by_role("button", name="Five ideas")).to_be_visible()
+        wait_until(lambda: box.evaluate(CURSOR) <= page.evaluate(f"{BAR}.top"), "the end of the text to be seen")
         tab.check()
 
 
@@ -225,6 +238,38 @@ def test_what_follows_the_cursor_is_taken_sentence_by_sentence_with_the_keyboard
         assert tab.axe() == []
         page.keyboard.press("Escape")
         expect(page.locator("#suggestions li")).to_have_count(0)
+        tab.check()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_style_sheet_is_shown_before_it_is_saved_and_undone_with_the_keyboard(tmp_path: Path, width: int) -> None:
+    folder = copy_sample(tmp_path / "shelf/sample").folder
+    (folder / "voice").mkdir()
+    (folder / "voice/own.md").write_text(ProjectFolder.open(folder).story().text, encoding="utf-8")
+    with studio_there(tmp_path / "shelf") as there, browsing(there, width=width) as tab:
+        page = tab.page
+
+        def press(name: str, part: str = "") -> None:
+            if part and width == 390:
+                page.get_by_role("button", name=part, exact=True).press("Enter")
+            page.get_by_role("button", name=name, exact=True).press("Enter")
+
+        tab.open("/projects/sample/edit")
+        press("Describe my style", "Texts")
+        expect(page.locator("#review-title")).to_be_focused()
+        expect(page.locator("#review")).to_contain_text("Nothing is saved yet.")
+        assert not tab.axe()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        press("Cancel")
+        expect(page.locator("#review")).to_be_empty()
+        assert not (folder / "style.md").exists()
+        press("Describe my style", "Texts")
+        expect(page.locator("#review-title")).to_be_focused()
+        press("Accept it")
+        page.wait_for_url("**/edit/style.md")
+        tab.settled()
+        press("Undo", "Details")
+        wait_until(lambda: not (folder / "style.md").exists(), "the undo")
         tab.check()
 
 
@@ -554,7 +599,7 @@ def test_what_belongs_to_a_scene_is_folded_on_a_phone(tmp_path: Path) -> None:
             page.evaluate("document.body.dispatchEvent(new CustomEvent('fabula:checked'))")
         tab.settled()
         expect(card).to_be_visible()
-        page.get_by_text("What is true here").click()
+        page.get_by_text("Facts at this point of the story").click()
         page.get_by_text("1 finding in this text").click()
         expect(page.locator("#beside > details:not([open])")).to_have_count(0)
         assert not tab.axe()

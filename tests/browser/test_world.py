@@ -92,9 +92,33 @@ def test_an_entry_of_the_codex_is_read_by_scene_changed_and_removed(tmp_path: Pa
         tab.page.fill("#new-entry", "The long rule")
         tab.page.focus("#new-kind")
         tab.page.keyboard.press("r")
+        tab.page.fill("#new-aliases", "the rule\nRule 7")
+        tab.page.fill("#new-secret", "It was never signed.")
+        tab.page.focus("#new-notes")
         tab.page.keyboard.press("Tab")
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_selector("text=The long rule is in your codex.")
+        expect(tab.page.locator("#new-entry")).to_have_value("")
+        assert not tab.axe()
+        (rule,) = there.state.shelf["sample"].codex(name="Rule 7").entries
+        assert rule.own is not None
+        assert (rule.kind, rule.aliases, rule.own.secret) == ("rule", ("the rule", "Rule 7"), "It was never signed.")
+        tab.check()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_mention_is_quoted_and_leads_to_its_passage(tmp_path: Path, width: int) -> None:
+    with studio_there(tmp_path) as there, browsing(there, width=width) as tab:
+        tab.open(f"{WORLD}/codex?name=Ivan%20Utting")
+        mention = tab.page.locator("#entries li:has(a:has-text('Exposition'))")
+        expect(mention).to_contain_text("(2): Vehicle 31 was Ivan Utting, who had his own lorry")
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not tab.axe()
+        mention.get_by_role("link").click()
+        expect(tab.page.locator("#status")).to_have_text("The sentence is marked in the text.")
+        marked = tab.page.locator("#text").evaluate("t => t.value.slice(t.selectionStart, t.selectionEnd)")
+        assert marked.startswith("Vehicle 31 was Ivan Utting")
+        assert marked.endswith("Ten Mile Bank.")
         tab.check()
 
 
@@ -111,12 +135,12 @@ def test_an_entry_that_is_not_saved_is_not_left(tmp_path: Path) -> None:
         tab.open(f"{WORLD}/codex")
         page.click("summary:has-text('Ivan Utting')")
         page.click("text=Write an entry of your own")
-        page.fill("textarea[name=notes]", "Older?")
+        page.fill("textarea[name=notes]:not(#new-notes)", "Older?")
         page.click("nav >> text=Plan", no_wait_after=True)
         wait_until(lambda: asked == ["beforeunload"], "the question")
         page.select_option("#at", "1")
         expect(page.locator("#status")).to_have_text("Save or cancel your changes first.")
-        expect(page.locator("textarea[name=notes]")).to_have_value("Older?")
+        expect(page.locator("textarea[name=notes]:not(#new-notes)")).to_have_value("Older?")
         page.click("button[type=reset]")
         page.click("nav >> text=Plan")
         page.wait_for_url("**/plan")

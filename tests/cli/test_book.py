@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -386,11 +387,14 @@ def test_status_says_which_file_is_empty_and_what_writes_it_again(cli: Cli, lamp
 
 def test_names_that_nobody_has_are_said(cli: Cli, lamp: Path) -> None:
     ran = cli("codex", "set", "lamp", "--name", "Mara", "--secret", "S", "--known-to", "Ivna", "--known-to", "Mara")
-    assert "plan/codex.yaml says that 'Ivna' knows a secret, but nobody in codex, plan, cards or world" in ran.err
+    said = "Your codex says that “Ivna” knows the secret of “Mara”, but nobody has that name."
+    assert f"{said} Correct it there, or add an entry for “Ivna”." in ran.err
     assert "Ivna" not in [one["name"] for one in cli("codex", "show", "lamp", "--json").json["entries"]]
-    assert "'Ivna' knows a secret, but nobody" in cli("codex", "show", "lamp").err
+    assert said in cli("codex", "show", "lamp").err
+    shown = cli("codex", "show", "lamp", "--name", "Mara").out
+    assert re.search(r"Mentioned in:\n- .+ \(\d+\): .*\bMara\b", shown), shown
     assert cli("codex", "set", "lamp", "--name", "Ivan").code == 0
-    assert "Did you mean 'Ivan'?" in cli("codex", "show", "lamp").err
+    assert "Did you mean “Ivan”? Otherwise, add an entry" in cli("codex", "show", "lamp").err
     (lamp / "plan/codex.yaml").write_text("entries:\n- name: Mara\n  facts: {eyes: grey}\n")
     ran = cli("update", "lamp", "--dry-run")
     assert "has no effect" not in ran.out + ran.err, "writers get the codex"

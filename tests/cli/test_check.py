@@ -60,7 +60,11 @@ def test_the_reader_finds_and_quotes_both_places_and_says_why(cli: Cli, story: P
     assert 'One, paragraph 1, line 3: "her blue umbrella"' in ran.out
     assert 'Two, paragraph 1, line 7: "The umbrella was red"' in ran.out
     assert "Two colours." in ran.out
+    assert "(n " not in ran.out, "a writer reads findings"
+    assert "To fix a finding, change one of its two passages. If it is on purpose, use --dismiss ID=REASON." in ran.err
     page = (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
+    order = ["<mark>her", "Two colours.", "Change it here: One, paragraph 1", "It is on purpose", "<summary>Numbers</"]
+    assert sorted(order, key=page.index) == order
     assert "<mark>her blue umbrella</mark>" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "<script" not in page
@@ -103,7 +107,7 @@ def test_a_model_that_says_nothing_is_no_all_clear(cli: Cli, story: Path) -> Non
     ran = cli("check", "story.md", "--strict", *MODEL)
     assert ran.code == 1, ran.err
     assert "not scored: nobody could read the story" in ran.out
-    assert "partial. Paragraphs 1 to 4 were not read. Run the same command with another --seed" in ran.out
+    assert "partial. Paragraphs 1 to 4 were not read. Check again with another model for the role 'reader'" in ran.out
     assert "There is no JSON in it." in ran.out
     (story / "atlas.toml").write_text(script_of(REPLIES | {"verifier:decide": "Hm."}))
     ran = cli("check", "story.md", "--strict", *MODEL)
@@ -379,14 +383,15 @@ def test_what_is_not_verified_is_said_with_exit_code_1_and_the_rest_is_there(cli
     assert "1 suspicion got no verdict" in ran.out
     assert "Without a verdict: 1 suspicion\n" in ran.out
     assert "Nobody sits." in ran.out.partition("Without a verdict")[2]
-    assert "Run the same command with another --seed" in ran.out
+    assert "Check again with another model for the role 'verifier', or with another --seed." in ran.out
 
 
-def test_dismissed_findings_are_counted_apart_in_the_table(cli: Cli, story: Path) -> None:
+def test_dismissed_findings_are_counted_apart(cli: Cli, story: Path) -> None:
     key = cli("check", "story.md", "--json", *MODEL).json["details"]["stories"][0]["findings"][0]["key"]
     ran = cli("check", "story.md", "--dismiss", f"{key}=a trick of the light")
     assert ran.code == 0, ran.err
-    assert "1 found, 1 dismissed" in ran.out
+    assert "story: 0 findings, 1 dismissed" in ran.out
+    assert "1 found, 1 dismissed</td>" in (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     told = (story / "evaluation" / "findings-story.md").read_text(encoding="utf-8")
     assert "Dismissed: a trick of the light" in told
     assert "One, paragraph 1, line 3:" in told
@@ -408,3 +413,4 @@ def test_planted_errors_score_a_check_on_its_own_story(cli: Cli, story: Path) ->
     rows = {row["what"]: row for row in ran.json["rows"]}
     assert (rows["recall"]["value"], rows["recall, needs lookup"]["n"]) == (1, 1)
     assert rows["other findings per 10,000 words"]["value"] == 0
+    assert re.search(r"\brecall +1\b.*\(n 1\)", cli("check", "story.md", "--gold", "planted.json", *MODEL).out)

@@ -69,10 +69,10 @@ def test_an_accepted_sheet_and_what_was_changed_in_it_since_are_undone_one_by_on
     accepted = sheet.read_text(encoding="utf-8")
     sheet.write_text(f"{accepted}- Short sentences.\n", encoding="utf-8")
     ran = cli("undo", "lamp")
-    assert ran.out.startswith("Undone: your change to style.md (")
-    assert "another `fabula undo lamp` undoes: edit of style.md" in ran.err
+    assert ran.out.startswith("Undone: your change to Style (")
+    assert "another `fabula undo lamp` undoes: edit of Style" in ran.err
     assert sheet.read_text(encoding="utf-8") == accepted
-    assert cli("undo", "lamp").out.startswith("Undone: edit of style.md (")
+    assert cli("undo", "lamp").out.startswith("Undone: edit of Style (")
     assert not sheet.exists()
     assert cli("update", "lamp", "--dry-run", "--json").json["calls"] == []
     assert "Next: `fabula update lamp`." in cli("redo", "lamp").err, "prose is stale with it"
@@ -88,7 +88,7 @@ def test_an_edit_of_a_file_that_the_author_had_written_is_undone_and_the_file_st
     (lamp / name).write_text("My own words.\n", encoding="utf-8")
     assert cli("edit", name, "--text", "Other words.", "-C", "lamp").code == 0
     assert (lamp / name).read_text(encoding="utf-8") == "Other words.\n"
-    assert cli("undo", "lamp").out.startswith(f"Undone: edit of {name} (")
+    assert cli("undo", "lamp").out.startswith(f"Undone: edit of {name.removesuffix('.md').capitalize()} (")
     assert (lamp / name).read_text(encoding="utf-8") == "My own words.\n"
     assert "There is no decision to undo." in cli("undo", "lamp").err
     assert cli("redo", "lamp").code == 0

@@ -175,6 +175,10 @@ def test_the_codex_joins_plan_and_world_and_counts_mentions(sample: Project) -> 
     assert (ivan.name, ivan.kind, ivan.aliases, ivan.count, ivan.first) == ("Ivan Utting", "person", ("Ivan",), 12, 1)
     assert ivan.sources == ("plan", "world", "people")
     assert [(one.title, one.count) for one in ivan.mentions][:2] == [("Exposition", 2), ("Rising Action", 4)]
+    first = ivan.mentions[0]
+    assert first.quote.startswith("Vehicle 31 was Ivan Utting, who had his own lorry")
+    assert sample.text("exposition").text[first.at :].startswith(first.quote)
+    assert {one.quote for of in sample.codex().entries for one in of.mentions} == {""}, "only of one entry"
     assert row(sample, "the lorry").name == "vehicle 31"
     with pytest.raises(UnknownNameError, match="Unknown entry 'Nobody'"):
         sample.codex(name="Nobody")

@@ -117,7 +117,7 @@ async def test_beside_a_text_stand_its_cards_the_facts_and_the_findings(tmp_path
         assert "In the plan: By subtraction" in shown
         assert 'href="/projects/sample/plan#scene-' in shown
         assert 'href="/projects/sample/world?of=Ivan%20Utting&amp;at=3">Ivan Utting</a>' in shown
-        told, _, before = shown.partition("Told before")
+        told, _, before = shown.partition("Known before, about those in it")
         assert re.search(r'href="/projects/sample/world\?fact=\d+&amp;at=3">the kettle, place: in the cab</a>', told)
         assert "Ivan Utting, health: dying" in before
         assert "All 18 facts at the end of this scene" in shown
@@ -140,7 +140,7 @@ async def test_beside_other_texts_stands_what_there_is(tmp_path: Path) -> None:
         folder = space_of(client).folder
         (folder / ".fabula" / "world.db").unlink()
         without = (await client.get(f"{PARTS}/beside", params={"name": "climax"})).text
-        assert "What is true here" not in without
+        assert "Facts at this point of the story" not in without
         assert "In the plan: By subtraction" in without
         (folder / "evaluation" / "atlas.json").write_text("{}", encoding="utf-8")
         (folder / ".fabula" / "world.db").write_text("no database", encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commandline import script_of
 from fabula.app.workspace import Workspace
 from fabula.base.errors import DiskFullError, GoneError, UnknownNameError, UsageError
 from fabula.models.finding import ServedModel, Server
@@ -396,11 +398,52 @@ async def test_a_manuscript_of_ones_own_is_a_sample_from_which_the_style_is_desc
         assert "learn my style from it" not in (await client.get("/new")).text
         await sent(client, "/new", kind="manuscript", title="Mine", text=own, own="true")
         assert "Describe my style" in (await client.get(edit)).text
-        done = await client.post("/projects/mine/edit-parts/style", headers=FORM)
+        read = {"person": "first", "tense": "past", "does": ["Ends on a bare fact."], "avoids": ["shimmering"]}
+        (home / "mine/script.toml").write_text(script_of({"reader:read_voice": json.dumps(read)}), encoding="utf-8")
+        (home / "mine/fabula.toml").write_text(
+            'system = "end-to-end"\nmodel = "scripted:script.toml"\n', encoding="utf-8"
+        )
+
+        async def style(**given: str) -> httpx.Response:
+            return await client.post("/projects/mine/edit-parts/style", data=given, headers=FORM)
+
+        counted = (await style()).text
+        assert "<li>Sentences: " in counted
+        assert "what you avoid: 1 call, about" in counted
+        assert "Ends on a bare fact." in (await style(counted="false")).text
+        assert not (home / "mine/style.md").exists(), "a proposal saves nothing"
+        done = await style(counted="False", accept="true")
         assert done.headers.get("hx-redirect") == f"{edit}/style.md", done.text
-        assert "- Sentences: " in (await client.get(f"{edit}/style.md")).text
+        sheet = (await client.get(f"{edit}/style.md")).text
+        assert "- Ends on a bare fact." in sheet
+        assert re.findall("Undo reverts: [^<]*", sheet) == ["Undo reverts: edit of Style."]
         assert "Describe my style" not in (await client.get(edit)).text
+        undone = await client.post("/projects/mine/edit-parts/decide", data={"name": "style.md", "what": "undo"})
+        assert undone.status_code == 200, undone.text
+        assert not (home / "mine/style.md").exists()
+        assert "Describe my style" in (await client.get(edit)).text
     assert (home / "mine" / "voice" / "pasted-text.md").read_text("utf-8").split() == own.split()
+
+
+async def test_an_imported_chapter_has_its_title_once_and_the_facts_about_whom_it_names(tmp_path: Path) -> None:
+    home, at = tmp_path / "home", "/projects/light"
+    text = "# Part One\n\n## The Lamp\n\nMara lit it.\n\n# Part Two\n\n## The Boats\n\nThey came home.\n"
+    async with studio_here(home) as client:
+        await sent(client, "/new", kind="manuscript", title="Light", text=text)
+        shown = (await client.get(f"{at}/write")).text
+        text_shown = shown[shown.index('<article id="text"') : shown.index("</article>")]
+        assert text_shown.count("The Lamp") == 1, "above the text, and not again in it"
+        for part in ("compare", "takes"):
+            answer = await client.get(f"{at}/edit-parts/{part}", params={"name": "the-lamp"})
+            assert re.search("(The Lamp: version|versions of The Lamp)", answer.text), part
+            assert ".md" not in answer.text
+        await asyncio.to_thread(Home.of([home])["light"].set_entry, "Mara", secret="She set it.", known_to=["Tobias"])
+        beside = [(await client.get(f"{at}/edit-parts/beside?name={name}")).text for name in ("the-lamp", "the-boats")]
+        assert re.search(r"Mara, secret: She set it\.</a> <span class=\"faint\">known to Tobias", beside[0])
+        assert "Facts at this point" not in beside[1], "there is nothing to say"
+        (home / "light/plan/codex.yaml").write_text("entries: [{nme: Mara}]", encoding="utf-8")
+        broken = await client.get(f"{at}/edit-parts/beside?name=the-lamp")
+        assert (broken.status_code, broken.text.count('class="note"')) == (200, 1)
 
 
 async def test_a_story_is_exported_from_both_pages_first_as_what_it_was_imported_from(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.facts_shown import FactRow, ProjectWorld, story_parts
+from fabula.app.facts_shown import FactRow, ProjectWorld, sentence_at, story_parts
 from fabula.app.people import named_in, narrative_in
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, plan_cards
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError, nearest
@@ -54,12 +54,16 @@ class CodexMention:
     Attributes:
         number: the part's number from 1, in the order of telling.
         artefact: the part's text; empty in a story that exists only as `story.md`.
+        quote: its first sentence that mentions the entry, if only that entry is shown; otherwise empty.
+        at: where that sentence begins, in characters of the part's text.
     """
 
     number: int
     artefact: str
     title: str
     count: int
+    quote: str = ""
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,8 @@ class _Joined:
     name: str
     said: list[_Said] = field(default_factory=list)
     mentions: list[CodexMention] = field(default_factory=list)
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The first place that mentions it, by the part's number, in characters of the part's text."""
 
     @property
     def key(self) -> str:
@@ -196,8 +202,8 @@ class ProjectCodex:
         _count(joined, finder, world, f"mentions {hash(tuple(names.items()))}")
         return cls(own, joined, finder, world, was_read, tuple(problems), unknown)
 
-    def view(self, at: int | None = None, of: str = "", name: str = "") -> CodexView:
-        """The entries at the end of a scene, or only the entry with that name or alias.
+    def view(self, at: int | None = None, of: str = "", name: str = "", *, quoted: bool = False) -> CodexView:
+        """The entries at the end of a scene, or only the entry with that name or alias; `quoted`, with each mention.
 
         Raises:
             UnknownNameError: there is no such entry, or nobody has that name.
@@ -206,9 +212,21 @@ class ProjectCodex:
         wanted = [self.find(name)] if name else list(self.joined.values())
         facts = self._facts(at, who)
         rows = [self._row(one, who, facts) for one in wanted]
+        if quoted:
+            rows = [replace(row, mentions=self._quoted(one)) for row, one in zip(rows, wanted, strict=True)]
         ranks: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
         rows.sort(key=lambda row: (row.proposed, ranks.get(row.kind, len(ranks)), -row.count, row.name.casefold()))
         return CodexView(at, who, tuple(rows), self.own.left_out, self.was_read, self.problems)
+
+    def _quoted(self, one: _Joined) -> tuple[CodexMention, ...]:
+        """The mentions of an entry, each with its first sentence."""
+        parts = {part.number: part for part in self.world.parts}
+        found = ((mention, sentence_at(parts[mention.number], *one.places[mention.number])) for mention in one.mentions)
+        return tuple(replace(mention, quote=at.sentence, at=at.start) for mention, at in found)
+
+    def mentioned_in(self, number: int) -> list[str]:
+        """The names of the entries that a part of the story mentions."""
+        return [one.name for one in self.joined.values() if number in one.places]
 
     def _facts(self, at: int | None, who: str) -> dict[str, dict[int, FactRow]]:
         """The facts by whom and what they concern, the newest first."""
@@ -380,11 +398,11 @@ def _spelled(name: str) -> str:
 def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld, names: str) -> None:
     """Count the mentions in each part of the story; a part that did not change is not searched again for `names`."""
     for part in world.parts:
-        counts = of_text(
-            names, part.text, lambda text: Counter(of for one in finder.find(text) for of in one.name.split(_OR))
-        )
-        for name, count in counts.items():
+        places = [(of, one) for one in of_text(names, part.text, finder.find) for of in one.name.split(_OR)]
+        for name, count in Counter(of for of, _ in places).items():
             joined[name].mentions.append(CodexMention(part.number, part.name, part.label, count))
+        for name, place in reversed(places):
+            joined[name].places[part.number] = place.start, place.end
     for one in list(joined.values()) if world.parts else ():
         if not one.mentions and one.kind == "place" and all(found.source == PLAN for found in one.said):
             del joined[one.name]  # a description of a scene's place, and no name
@@ -437,9 +455,11 @@ def _unknown(own: Codex, said: Iterable[_Said], world: ProjectWorld) -> dict[str
             known |= {fact.subject, fact.source, *fact.about, *(fact.witnesses or ()), *learned}
     names = strangers((name for one in own.entries for name in one.known_to), known)
     near = {name: nearest(name, known) for name in names[:_UNKNOWN]}
+    whose = {name: one.name for one in reversed(own.entries) for name in one.known_to}
     return {
-        name: f"{FILE} says that {name!r} knows a secret, but nobody in codex, plan, cards or world has that name."
-        + (f" Did you mean {near[name]!r}?" if near.get(name) else "")
+        name: f"Your codex says that “{name}” knows the secret of “{whose[name]}”, but nobody has that name. "
+        + (f"Did you mean “{near[name]}”? Otherwise," if near.get(name) else "Correct it there, or")
+        + f" add an entry for “{name}”."
         for name in names
     }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fabula.app.titles import Titles
 from fabula.app.writing import check_edit
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.final_reading import EDITS, REFUSED
@@ -131,8 +132,8 @@ def reached(journal: Journal) -> Collection[str] | None:
 
 def wording_of(done: Done, titles: Mapping[str, str]) -> str:
     """A command's decisions in words; texts are named by their titles, a change of the whole story by its parts."""
+    titles = {name: Titles({})(name) for name in BESIDE} | dict(titles)
     if done.found:
-        titles = {name: name for name in BESIDE} | dict(titles)
         named = [titles.get(one.path, f"the story ({one.path})") for one in done.decisions if one.kind != "pin"]
         return f"your changes to {_some(named)}" if len(named) > 1 else f"your change to {named[0]}"
     kinds: dict[str, list[str]] = {}

@@ -183,7 +183,8 @@ def folder_text(texts: Mapping[str, str]) -> str:
 
 def _scene(name: str, text: str) -> str:
     first, stem = text.partition("\n")[0], posixpath.splitext(posixpath.basename(name))[0]
-    label = first.lstrip("# ") if first.startswith("#") else _NUMBERED.sub("", stem)
+    words = _NUMBERED.sub("", stem).replace("_", " ")
+    label = first.lstrip("# ") if first.startswith("#") else words[:1].upper() + words[1:]
     return f"<!-- scene: {one_line(label).replace('-->', '')} -->\n{text}"
 
 

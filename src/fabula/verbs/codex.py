@@ -76,7 +76,7 @@ async def codex(
         UnknownNameError: the entry or character does not exist.
         PlanError: `plan/codex.yaml` has problems.
     """
-    return codex_of(project).view(at, of, name)
+    return codex_of(project).view(at, of, name, quoted=bool(name))
 
 
 @verb("PUT", "/codex/{name:path}", "story", command="codex set")

@@ -150,11 +150,9 @@ def check(
         if shown:
             terminal.say(shown.rstrip("\n"))
     else:
-        _say(terminal, found)
-    terminal.advise(
-        f"{near(found.page)} shows both passages of each finding. If a finding is not an error, use "
-        "--dismiss ID=REASON."
-    )
+        _say(terminal, found, numbers=bool(checks.gold) or len(found.stories) > 1)
+    fix = "To fix a finding, change one of its two passages. If it is on purpose, use --dismiss ID=REASON. "
+    terminal.advise(f"{fix * bool(found.findings)}{near(found.page)} shows both passages whole, and all numbers.")
     terminal.document(found.to_dict())
     if not found.complete or (checks.strict and found.findings):
         raise typer.Exit(1)
@@ -254,15 +252,17 @@ def _command(stories: Sequence[str], judges: Judges) -> list[str]:
     return ["fabula", "check", *stories, *out]
 
 
-def _say(terminal: Terminal, found: Checked) -> None:
-    """Print the findings that remain, those dismissed, and the numbers."""
+def _say(terminal: Terminal, found: Checked, *, numbers: bool) -> None:
+    """Print the findings that remain, those dismissed, what is missing, and on request the numbers."""
     report = found.report
+    blind = {row["of"]: row["unscored"] for row in report["rows"] if row["what"] == "findings" and row.get("unscored")}
     for story in found.stories:
         open_ = found.left_in(story)
         gone = len(all_findings(story)) - len(open_)
         shown = f", {gone} dismissed (see {FILE})" if gone else ""
         part = ", partial (see below)" if story.get("partial") else ""
-        terminal.say(f"{story['id']}: {counted(len(open_), 'finding')}{shown}{part}")
+        count = f"not scored: {blind[story['id']]}" if story["id"] in blind else counted(len(open_), "finding")
+        terminal.say(f"{story['id']}: {count}{shown}{part}")
         for one in open_:
             for line in _told(one):
                 terminal.say(line)
@@ -271,9 +271,10 @@ def _say(terminal: Terminal, found: Checked) -> None:
             for line in (line for one in undecided for line in _told(one)):
                 terminal.say(line)
         terminal.say("")
-    numbers = dismissed_in(report, found.dismissed)
-    rows = [("of", "measure", "value"), *((r["of"], _what(r), _value(r, numbers)) for r in report["rows"])]
-    terminal.say(table(rows))
+    if numbers:
+        gone_in = dismissed_in(report, found.dismissed)
+        rows = [("of", "measure", "value"), *((r["of"], _what(r), _value(r, gone_in)) for r in report["rows"])]
+        terminal.say(table(rows))
     for note in report["notes"]:
         terminal.say(f"\n{note}")
 

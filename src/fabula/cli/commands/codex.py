@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabula.verbs.codex import CodexChange
     from fabula.verbs.home import Project
 
-_WIDE, _FACTS, _ROWS = 60, 20, 300
+_WIDE, _QUOTED, _FACTS, _ROWS = 60, 200, 20, 300
 
 
 @command("codex")
@@ -57,16 +57,17 @@ def _whole(one: CodexRow) -> list[str]:
         f"- {row.subject}, {row.slot}: {row.value}{f' ({row.said})' * bool(row.said)}; known to {row.known_to}"
         for row in one.facts[:_FACTS]
     ]
-    places = ", ".join(f"{mention.title} ({mention.count})" for mention in one.mentions) or "nowhere in the story"
+    places = [f"- {mention.title} ({mention.count}): {_short(mention.quote, _QUOTED)}" for mention in one.mentions]
     own = one.own or CodexEntry(one.name)
     secret = f"Secret, known to {', '.join(own.known_to) or 'nobody else'}: {own.secret}" if own.secret else ""
     said = [f"{one.name} ({one.kind or 'kind unknown'}){also}", *one.about, secret, "\n".join(facts)]
-    return list(filter(None, (*said, f"Your notes: {own.notes}" if own.notes else "", f"Mentioned in: {places}.")))
+    said += [f"Your notes: {own.notes}" if own.notes else "", "\n".join(["Mentioned in:", *places])]
+    return list(filter(None, said if places else [*said[:-1], "Mentioned nowhere in the story."]))
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _WIDE) -> str:
     line = one_line(text)
-    return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 @command("set_entry")

@@ -28,11 +28,11 @@ def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Se
     """
     stories = report["details"]["stories"]
     sections = [part for story in stories for part in _sections(story, dismissed, command, alone=len(stories) == 1)]
-    return page("Continuity", [*sections, _numbers(report, dismissed)], lead=_lead(stories, dismissed))
+    return page("Continuity", [*sections, _about(report, dismissed)], lead=_lead(stories, dismissed))
 
 
 def findings_html(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Html:
-    """The findings and numbers of the page, for use in another page."""
+    """The findings of the page, for use in another page."""
     stories = report["details"]["stories"]
     sections = [part for story in stories for part in _sections(story, dismissed, (), alone=len(stories) == 1)]
     shown = [part for section in sections for part in (Html(f"<h3>{text(section.heading)}</h3>"), section.body)]
@@ -114,14 +114,15 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
     columns = tuple(place_of(one, end) for end in "xy")
     root = f"Root cause {one['root_cause_id']}. " if one["root_cause_id"] else ""
     parts = [heading, html_table(columns, [(_marked(x), _marked(y))]), paragraph(_why(one))]
-    parts.append(paragraph(f"{root}Named by {one['source']}, key {one['key']}.", faint=True))
-    if nodes := one.get("nodes"):
-        parts.append(paragraph(f"In the graph: {', '.join(nodes)}.", faint=True))
     if reason:
         parts.append(paragraph(f"Dismissed: {reason}"))
     if command:
-        parts.append(details("Dismiss it", _copied(f"{shlex.join(command)} --dismiss {one['key']}='your reason'")))
-    return joined(*parts)
+        places = [f"Change it here: {columns[0]}.", f"Change it there: {columns[1]}."]
+        said = _copied(f"{shlex.join(command)} --dismiss {one['key']}='your reason'")
+        parts += [paragraph("What to do:"), bullets([*places, details("It is on purpose", said)])]
+    nodes = f" In the graph: {', '.join(one['nodes'])}." if one.get("nodes") else ""
+    made = paragraph(f"{root}Named by {one['source']}, key {one['key']}.{nodes}", faint=True)
+    return joined(*parts, details("How it was found", made))
 
 
 def headline(one: Mapping[str, Any]) -> str:
@@ -186,8 +187,8 @@ def _copied(command: str) -> Html:
     return joined(how, Html(f'<pre style="user-select: all; white-space: pre-wrap"><code>{text(command)}</code></pre>'))
 
 
-def _numbers(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Section:
-    """All numbers with their intervals, what was dropped, and how the report was made."""
+def _about(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Section:
+    """What is missing, and one click away all numbers with their intervals and how the report was made."""
     gone = dismissed_in(report, dismissed)
     rows = [_row(row, gone) for row in report["rows"]]
     head = ("of", "measure", "value", "95 % interval", "n", "made by")
@@ -197,12 +198,12 @@ def _numbers(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Section
         if story["counts"] or story["mended"]
     ]
     body = joined(
-        html_table(head, rows, right=(2, 4)),
         bullets(report["notes"]),
+        details("Numbers", html_table(head, rows, right=(2, 4))),
         *counts,
         details("How this was made", how_list(report["how"])),
     )
-    return Section("Numbers", body)
+    return Section("About the check", body)
 
 
 def _row(row: Mapping[str, Any], gone: Mapping[str, int]) -> tuple[str, ...]:

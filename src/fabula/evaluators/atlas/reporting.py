@@ -285,7 +285,7 @@ def _said(number: int, one: str, several: str = "") -> str:
 def _missing(one: StoryFindings) -> Iterator[str]:
     """Notes on what was not read or not verified, and how to continue."""
     counts, name = one.check.counts, one.check.item.id
-    on = "Run the same command with another --seed, or give the role {!r} another model. Completed work is kept."
+    on = "Check again with another model for the role {!r}, or with another --seed. Completed work is kept."
     if one.check.unread:
         yield f"{name}: partial. Paragraphs {spans_of(one.check.unread)} were not read. {on.format('reader')}"
     if counts["missing_verdicts"]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/projects/{project}/world/codex", include_in_schema=False)
 ROWS: Final = 500
+_TEXTS: Final = ("kind", "new_name", "description", "secret", "notes")
 _LISTS: Final = ("aliases", "facts", "known_to")
 EntryQuery = Annotated[str, Query(max_length=200)]
 
@@ -43,7 +44,7 @@ def entries(request: Request, workspace: WorkspaceDep, asked: AskedDep) -> Respo
 @router.get("/entry", response_model=None)
 def entry(request: Request, workspace: WorkspaceDep, asked: AskedDep, name: EntryQuery) -> Response:
     """An entry: what is said and known of it, where it is mentioned, and the form that changes it."""
-    (row,) = codex_of(workspace).view(asked.scene, asked.of, name).entries
+    (row,) = codex_of(workspace).view(asked.scene, asked.of, name, quoted=True).entries
     mark = f"e{crc32(row.name.encode())}"
     return page(request, "codex_entry.html", id=mark, row=row, asked=asked, kinds=KINDS)
 
@@ -64,15 +65,12 @@ def _changed(workspace: Project, fields: Mapping[str, str]) -> CodexChange:
     name = fields.get("name", "")
     if fields.get("do") == "remove":
         return workspace.remove_entry(name)
+    said = {field: text.strip() for field, text in fields.items() if field in (*_TEXTS, *_LISTS)}
+    if "new_name" not in said:  # a new entry: what is empty says nothing about one that may have that name already
+        said = {field: text for field, text in said.items() if text}
     given: dict[str, Any] = {
-        field: fields[field].strip()
-        for field in ("kind", "new_name", "description", "secret", "notes")
-        if field in fields
-    }
-    given |= {
-        field: [line.strip() for line in fields[field].splitlines() if line.strip()]
-        for field in _LISTS
-        if field in fields
+        field: [line.strip() for line in text.splitlines() if line.strip()] if field in _LISTS else text
+        for field, text in said.items()
     }
     return workspace.set_entry(name, **given)
 

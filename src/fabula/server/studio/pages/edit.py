@@ -114,11 +114,20 @@ def _describes(workspace: Project) -> bool:
 
 
 @router.post(PARTS + "/style", response_model=None)
-def style(request: Request, workspace: WorkspaceDep) -> Response:
-    """Describe the author's style by counting in the samples, without a model, and open the style sheet."""
-    workspace.style(counted=True, accept=True)
-    where = request.url.path.removesuffix("-parts/style") + f"/{STYLE}"
-    return Response(status_code=204, headers={"hx-redirect": where})
+def style(
+    request: Request,
+    workspace: WorkspaceDep,
+    *,
+    counted: Annotated[bool, Form()] = True,
+    accept: Annotated[bool, Form()] = False,
+) -> Response:
+    """Propose a style sheet, counted in the author's samples or also read by a model; or save it, and open it."""
+    found = workspace.style(counted=counted, accept=accept)
+    if found.accepted:
+        where = request.url.path.removesuffix("-parts/style") + f"/{STYLE}"
+        return Response(status_code=204, headers={"hx-redirect": where})
+    about = foreseen(lambda: workspace.dry_run("style")) if counted else {}
+    return page(request, "edit_style.html", found=found, counted=counted, **about)
 
 
 def _texts(workspace: Project, name: str, *, marks: bool) -> dict[str, Any]:
@@ -176,12 +185,14 @@ def _facts_beside(workspace: Project, name: str, cards: Sequence[PlanCard]) -> d
     nothing: dict[str, object] = {"facts": None, "here": None, "known": (), "no_facts": ""}
     try:
         world = workspace.known_facts()
+        here = next((part for part in world.parts if part.name and part.name == name), None)
+        if here is None or not world.there:
+            return nothing
+        people = [who for card in cards for who in card.scene.present]  # in an imported book, those whom it names
+        people = people or codex_of(workspace).mentioned_in(here.number)
     except FabulaError as error:
         return nothing | {"no_facts": str(error)}
-    here = next((part for part in world.parts if part.name and part.name == name), None)
-    if here is None or not world.there:
-        return nothing
-    facts = world.beside(here.number, [who for card in cards for who in card.scene.present], _FACTS)
+    facts = world.beside(here.number, people, _FACTS)
     return nothing | {"facts": facts, "here": here, "known": frozenset(world.people)}
 
 
@@ -220,7 +231,7 @@ def compared(
     after = workspace.text(name, new or stands.version)
     before = workspace.text(name, old or max(1, after.version - 1))
     lines = not stands.file.endswith(".md")
-    about: dict[str, object] = {"name": name, "file": stands.file, "base": stands.base, "view": view}
+    about: dict[str, object] = {"name": name, "title": stands.title, "base": stands.base, "view": view}
     about |= {"old": before.version, "new": after.version}
     if view == "beside":
         about["rows"] = beside(before.text, after.text, lines=lines)
@@ -262,7 +273,8 @@ def takes(request: Request, workspace: WorkspaceDep, *, name: str, all_: bool = 
     """The different versions of a text, next to each other."""
     versions = _different(workspace, name)
     shown = versions if all_ else versions[:_TAKES]
-    return page(request, "edit_takes.html", name=name, takes=shown, more=len(versions) - len(shown))
+    about = {"name": name, "titles": workspace.titles(), "takes": shown, "more": len(versions) - len(shown)}
+    return page(request, "edit_takes.html", **about)
 
 
 def _different(workspace: Project, name: str) -> list[tuple[ArtefactVersion, str]]:

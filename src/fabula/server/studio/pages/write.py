@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from fastapi import APIRouter, Form, Query, Request
 
 from fabula.app.saving import BRIEF
+from fabula.app.titles import HeadedText
 from fabula.base.errors import FabulaError, UnknownNameError
 from fabula.models.answer_files import KIND, LARGEST
 from fabula.project.folder import MAX_FILE
@@ -119,6 +120,8 @@ def _text(workspace: Project, name: str) -> dict[str, Any]:
     text = workspace.text(name)
     cut = text.text.rfind("\n\n", 0, _LONGEST) if len(text.text) > _LONGEST else -1
     shown, whole = text.text[: cut if cut > 0 else _LONGEST], len(text.text) <= _LONGEST
+    if (headed := HeadedText.of(shown)).title == text.title:  # which stands above the text
+        shown = "\n\n".join(filter(None, (headed.above, headed.body)))
     return {"text": text, "shown": shown, "whole": whole, "exports": exports_of(workspace)}
 
 

@@ -412,6 +412,7 @@ async function start(verb, given) {
     const run = await ask(`${api}/${verb}`, { body: { ...given, ...chosen, ...budget } });
     following = run.id;
     if (verb === "suggestions") suggesting = run.id;
+    if (run.id === suggesting) find("suggest").scrollTop = 0; // what comes stands there
     warn("run", "");
     await follow();
   } catch (error) {
@@ -524,7 +525,8 @@ async function ended(run) {
   find("run")?.replaceChildren();
   const stopped = "The run was stopped. Finished work is kept. Start the run again to continue from there.";
   const whole = run.state === "finished";
-  warn("run", whole ? "" : run.waits_for ? `The run waits: approve ${run.waits_for}, then continue.` : run.message || stopped);
+  const link = [...document.querySelectorAll("#tree a")].find((one) => one.getAttribute("href") === `${api}/edit/${run.waits_for}`);
+  warn("run", whole ? "" : run.waits_for ? `The run waits: approve “${link?.firstChild?.textContent ?? run.waits_for}”, then continue.` : run.message || stopped);
   say(whole ? "The run is finished." : "The run is not finished.");
   await editor?.look(true);
   tellSaved();
@@ -597,6 +599,14 @@ function wanted(button) {
 
 /** The button that Ctrl+Enter presses: other wordings of what is marked, or the next sentence. */
 const usual = () => /** @type {HTMLElement | null} */ (document.querySelector(marked() ? '[data-kind="reword"]' : '[data-amount="sentence"]'));
+
+/** Keep what suggestions are for above the list that opens over it: where its place would be if lines were even. */
+function uncover() {
+  if (!text || document.activeElement === text) return; // a browser keeps the cursor in sight
+  const { top, height } = text.getBoundingClientRect();
+  const at = top + (height * text.selectionEnd) / Math.max(text.value.length, 1);
+  scrollBy(0, Math.max(at - find("suggest").getBoundingClientRect().top, 0));
+}
 
 /** Say what the usual suggestions would cost here. */
 async function showCost() {
@@ -735,6 +745,7 @@ function use(words) {
   place.given.amount = "sentence"; // what follows continues the same paragraph
   editor?.changed();
   if (editor) editor.typed = 0;
+  say("The words are in your text. Ctrl+Z or Undo takes them back.");
 }
 
 // the book ---------------------------------------------------------------------------------------------------------------
@@ -949,7 +960,7 @@ text?.addEventListener("mouseleave", () => clearTimeout(resting));
 text?.addEventListener("input", () => showWho(-1, false));
 text?.addEventListener("select", showMarked);
 addEventListener("pagehide", stopSuggesting);
-document.getElementById("suggest")?.addEventListener("toggle", showCost);
+document.getElementById("suggest")?.addEventListener("toggle", () => (uncover(), showCost()));
 document.getElementById("suggest")?.addEventListener("click", (event) => {
   const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("[data-kind]"));
   if (button) suggest(button.dataset);
@@ -957,4 +968,6 @@ document.getElementById("suggest")?.addEventListener("click", (event) => {
 document.addEventListener("htmx:validation:failed", (event) => say(/** @type {CustomEvent} */ (event).detail.message));
 showEnds();
 editor?.begin();
+const linked = new URLSearchParams(location.hash.slice(1)); // to words in the text
+if (linked.get("words")) markSentence(linked.get("words") ?? "", Number(linked.get("at")));
 onEvent(hear);

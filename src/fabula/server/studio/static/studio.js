@@ -258,5 +258,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 document.addEventListener("htmx:sendError", () => complain("The server cannot be reached. It may have been stopped. Your text is still on this page."));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 
+const line = document.getElementById("status");
+if (line) new ResizeObserver(() => root.style.setProperty("--status", `${line.offsetHeight}px`)).observe(line, { box: "border-box" });
 nameTheme();
 document.querySelectorAll(".panes").forEach((panes) => makeTabs(/** @type {HTMLElement} */ (panes)));
