@@ -23,7 +23,7 @@ _NATIVE: Final = {
     name: value
     for value, names in (
         *enumerate(("", "한 하나", "두 둘", "세 셋", "네 넷", "다섯", "여섯", "일곱", "여덟", "아홉", "열")),
-        *((20, "스무 스물"), (30, "서른"), (40, "마흔"), (50, "쉰"), (60, "예순"), (70, "일흔"), (80, "여든"), (90, "아흔")),
+        *zip(range(20, 100, 10), ("스무 스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"), strict=True),
     )
     for name in names.split()
 }
@@ -126,7 +126,7 @@ class Number:
         if self.part and value >= _HUNDRED:
             return False
         after_tens = rest in _TENS and value < _TEN
-        dix_sept = rest == _TEN and _TEN > value > 6  # noqa: PLR2004
+        dix_sept = rest == _TEN and _TEN > value > 6  # noqa: PLR2004 - and dix-huit, dix-neuf
         return not rest or after_tens or dix_sept or (rest in _COUNTED_ON and _TEN <= value < 2 * _TEN)
 
 

@@ -584,13 +584,11 @@ class _Reader:
         if unit is None or known:
             return known
         if unit["eword"]:
-            if self.eastern and number.value < _FEWEST_CHARACTERS:
-                return None  # a poem of 31 syllables
-            return 1 / _SYLLABLES_A_WORD if unit["eword"] == "글자" else 1
+            few = self.eastern and number.value < _FEWEST_CHARACTERS  # a poem of 31 syllables
+            return None if few else 1 / _SYLLABLES_A_WORD if unit["eword"] == "글자" else 1
         if unit["letter"]:
-            if not self.eastern and not _HUNDREDS.match(self.text, start):
-                return None  # "30 characters" are people
-            return 1 if self.eastern else 1 / _LETTERS_A_WORD
+            people = not self.eastern and not _HUNDREDS.match(self.text, start)  # "30 characters"
+            return None if people else 1 if self.eastern else 1 / _LETTERS_A_WORD
         before = self._before(start)
         if unit["sheet"]:
             kind = before.rstrip()[-3:]

@@ -97,7 +97,7 @@ def speech(text: str) -> list[Span]:
     """The start and end of each spoken part, without quotation marks, in order and without overlaps."""
     borders = paragraph_spans(text)
     dashed = [line.span() for line in _DASHED_LINE.finditer(text)]
-    alone = len(dashed) == 1 and _ONE_SAYS.match(text[slice(*dashed[0])].lstrip())
+    alone = len(dashed) == 1 and bool(_ONE_SAYS.match(text[slice(*dashed[0])].lstrip()))
     alone = alone and not any(_DOUBLE.search(around) for around in (text[: dashed[0][0]], text[dashed[0][1] :]))
     if len(dashed) >= _FEWEST_LINES or alone:
         rest = _DASHED_LINE.sub(lambda line: " " * len(line[0]), text)
