@@ -81,7 +81,7 @@ _ARTICLE: Final = (
 )
 _BEFORE_NAME: Final = re.compile(rf"(?P<article>\b(?:{_ARTICLE}) )\Z|(?<!\w)(?!(?:{_SAYS}) \Z)\w+ \Z", re.IGNORECASE)
 _INSIDE: Final = re.compile(r"[.,;:!?…。，！？]")
-_NAMED_IN_CHINESE: Final = re.compile("(?![说說道问問喊叫答])[\u4e00-\u9fff][“「『][^”」』]+[”」』][\u4e00-\u9fff]")
+_NAMED_IN_CHINESE: Final = re.compile("(?![说說道问問喊叫答])[\u4e00-\u9fff][“「『][^”」』]{1,30}[”」』][\u4e00-\u9fff]")
 _LONGEST_WORD: Final = 32
 _QUOTED_ON: Final = ("と", "って", "라고", "라며", "고 ", "하고", " 하고")
 _RESUMED: Final = re.compile(
