@@ -83,7 +83,7 @@ _PARTS: Final = {
     ),
 }
 _PARTS_EASTERN: Final = {
-    "chapter": "个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
+    "chapter": "개(?:의)? ?(?:장|챕터)|个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
     "scene": "个场景|场景|场|シーン|幕|장면",
     "letter": "封信|封|通の手紙|通|통(?=[\\s,.의])",
     "part": "个部分|部分|部|편(?=[\\s,.으로의은이])|부(?=[\\s,.로의는])",
@@ -98,7 +98,7 @@ _FILLERS: Final = (
     r"courts?|cortos?|kleinen?|small|equal|numbered|connected|linked|diary|separate)[ -])?"
 )
 _COUNTED: Final = re.compile(
-    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|"
+    rf"(?:ish\b)?{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|"
     rf"(?P<page>{_PAGE})|"
     rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多来來]?(?:(?P<sheet>{_SHEET})|(?P<eword>{_WORD_EASTERN})|"
     rf"(?P<syllable>{_SYLLABLE})|"
@@ -361,13 +361,6 @@ _PAGES_LED: Final = re.compile(
     r"(?:(?:an?|une?|una|uma|eine?|een|just|only) ?)?\Z",
     re.IGNORECASE,
 )
-_PAGES_BOUND: Final = re.compile(
-    r"(?:\b(?:environ|unas|unos|alrededor de|aproximadamente|cerca de|umas|circa|ca\.|ongeveer|zo['’]n|około|ok\.|"
-    r"etwa|rund|"
-    r"ungefähr|zirka|knapp|gut|mindestens|höchstens|maximal|au moins|au plus|al menos|como máximo|almeno|al massimo|"
-    r"pelo menos|no máximo|minstens|hoogstens|co najmniej|najwyżej|примерно|около|не менее|не более) )\Z",
-    re.IGNORECASE,
-)
 _PAGES_STORY: Final = re.compile(
     r"[ -](?:long|story|short story|tale|narrative|in length|novel|novella|thriller|mystery|screenplay|romance|"
     r"drama|saga|fable|vignette|sketch|"
@@ -528,7 +521,7 @@ class _Reader:
         if self._is_fact(begins, end) or (each and _OF_PIECES.search(each[0])):
             return
         limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith(_LIMITS)
-        limit = limit or bool(unit and _UP_TO_IN_POLISH.search(f"{before[-4:]}{unit[0]}"))
+        limit = limit or _up_to_in_polish(before, unit)
         bound: Bound = "range" if ranged else "most" if limit else _bound(bounded, after)
         length = (bound, int(low * factor), int(high * factor))
         self._add(
@@ -593,9 +586,8 @@ class _Reader:
         if unit["sheet"]:
             kind = before.rstrip()[-3:]
             return _WORDS_A_SHEET if kind == "원고지" else WORDS_A_PAGE if kind.endswith("A4") else None
-        led = (_PAGES_LED.search(before) or _PAGES_BOUND.search(before)) and (
-            _AFTER.match(self.text, end) or _PAGES_MEANT.match(self.text, end)
-        )
+        bounded = _PAGES_LED.search(before) or _BEFORE.search(before) or _up_to_in_polish(before, unit)
+        led = bounded and (_AFTER.match(self.text, end) or _PAGES_MEANT.match(self.text, end))
         inside = before.rstrip()[-1:].isalpha() and not _BOOK.search(self.text)
         if inside and number.value >= _PAGES_OF_A_BOOK:
             led = None  # "he finds a diary of 400 pages"
@@ -665,6 +657,10 @@ class _Reader:
         return (whole if whole is None or whole[2] > high or count else None), PartsAsked(
             count, part.kind if part else "part", each.length
         )
+
+
+def _up_to_in_polish(before: str, unit: re.Match[str] | None) -> bool:
+    return bool(unit and _UP_TO_IN_POLISH.search(f"{before[-4:]}{unit[0]}"))
 
 
 def _kind_of(unit: re.Match[str]) -> str:

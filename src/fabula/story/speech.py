@@ -81,7 +81,9 @@ _ARTICLE: Final = (
 )
 _BEFORE_NAME: Final = re.compile(rf"(?P<article>\b(?:{_ARTICLE}) )\Z|(?<!\w)(?!(?:{_SAYS}) \Z)\w+ \Z", re.IGNORECASE)
 _INSIDE: Final = re.compile(r"[.,;:!?…。，！？]")
-_NAMED_IN_CHINESE: Final = re.compile("(?![说說道问問喊叫答])[\u4e00-\u9fff][“「『][^”」』]{1,30}[”」』][\u4e00-\u9fff]")
+_NAMED_IN_CHINESE: Final = re.compile(
+    "(?![说說道问問喊叫答])[\u4e00-\u9fff][“「『][^”」』]{1,30}[”」』][\u4e00-\u9fff]"
+)
 _LONGEST_WORD: Final = 32
 _QUOTED_ON: Final = ("と", "って", "라고", "라며", "고 ", "하고", " 하고")
 _RESUMED: Final = re.compile(
@@ -118,7 +120,12 @@ def _names(text: str, start: int, end: int) -> bool:
     if text[start - 1] == "『":
         return before.rstrip()[-1:].isalnum() and behind[:1].isalnum() and not text.startswith(_QUOTED_ON, end + 1)
     found = _BEFORE_NAME.search(before)
-    return bool(found and (found["article"] or (text[start].isupper() and behind[:1] == " " and behind[1:].islower())))
+    return bool(
+        found
+        and (
+            found["article"] or (text[start:end].lstrip()[:1].isupper() and behind[:1] == " " and behind[1:].islower())
+        )
+    )
 
 
 def _last_before(spans: list[Span], one: Span) -> Span:
