@@ -1,5 +1,7 @@
 """The language of short briefs, which have few common words."""
 
+# ruff: noqa: RUF001 - marks of other scripts are what is tested
+
 from __future__ import annotations
 
 import pytest
