@@ -1,5 +1,7 @@
 """The language of short briefs, which have few common words."""
 
+# ruff: noqa: RUF001 - marks of other scripts are what is tested
+
 from __future__ import annotations
 
 import pytest
@@ -26,6 +28,11 @@ from fabula.story.sentences import sentences
         ("Gespenstergeschichte in Wien", "de"),
         ("Write a story in German about a clockmaker.", "de"),
         ("A story of a soldier in German uniform.", "en"),
+        ("Misdaadverhaal in Marseille met inspecteur Dubois", "nl"),
+        ("Novela negra en Chicago con el detective O'Hara", "es"),
+        ("Kawiarnia była pusta.", "pl"),
+        ("雨夜，一封沒有署名的信", "zh-Hant"),
+        ("兩姊妹爭一份遺產", "zh-Hant"),
         ("", "en"),
     ],
 )

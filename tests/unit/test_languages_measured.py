@@ -20,7 +20,7 @@ SPOKEN = [
     ("„Komm!“, sagt sie. Er kommt.", ["Komm!"]),
     ("»Komm!«, sagt sie. Er kommt.", ["Komm!"]),
     ("« Viens ! » dit-elle. Il vient.", ["Viens !"]),
-    ("— Viens, dit-elle.\n\n— Non.\n\nIl pleut.", ["Viens, dit-elle.", "Non."]),
+    ("— Viens, dit-elle.\n\n— Non.\n\nIl pleut.", ["Viens,", "Non."]),
     ("—¿Vienes? —preguntó ella—. Es tarde.\n\n—No sé —dijo él.\n\nSe fue.", ["¿Vienes?", "Es tarde.", "No sé"]),
     ("– Vieni – disse lei.\n\n– No.\n\n«Sì», disse. Uscì.", ["Vieni", "No.", "Sì"]),
     ("— Vens? — perguntou ela. — É tarde.\n\n— Não sei.\n\nFoi-se.", ["Vens?", "É tarde.", "Não sei."]),
@@ -37,6 +37,9 @@ SPOKEN = [
     ("「彼女は『はい』と言う」と父。", ["彼女は『はい』と言う"]),
     ("‘Zij zei “nooit”,’ fluisterde hij.", ["Zij zei “nooit”,"]),
     ("The boat — an old one — sank.\n\n— Lost at sea, 1921", []),
+    ("La “Pinta” salió. Él gritó «Fuego» y huyó.", ["Fuego"]),
+    ("那艘“远星号”靠岸了。他喊“救命”然后跑了。", ["救命"]),
+    ("彼は『こころ』を読み、『はい』と言った。", ["はい"]),
 ]
 
 

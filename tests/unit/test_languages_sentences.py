@@ -55,6 +55,11 @@ from fabula.story.sentences import sentences
         "« Viens. »|Elle part.|« Bon », dit-il.",
         "他问：“你是谁？”|没人回答。|她等啊等……|天黑了。",
         "「もういい……やめて」と彼は言った。",
+        "1998. 3. 2. 아침에 편지가 왔다.|봉투는 비어 있었다.",
+        "Am 3. 5. 1945 kam er.|Es regnete.",
+        "Es war 1945.|3 Männer kamen.",
+        "Кн. Болконский жил в дер. Горки до н. э.|Он умер.",
+        "그는 “가자.”라고 말했다.|그녀는 웃었다.",
         # In English little changes.
         "She was ill.|Mara knew.|He met Jan.|Mara smiled.",
         "Sgt. Pike saw No. 7.|It cost approx. 3.50 each.",

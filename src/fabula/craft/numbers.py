@@ -22,7 +22,7 @@ _NATIVE: Final = {
     name: value
     for value, names in (
         *enumerate(("", "한 하나", "두 둘", "세 셋", "네 넷", "다섯", "여섯", "일곱", "여덟", "아홉", "열")),
-        *((20, "스무 스물"), (30, "서른"), (40, "마흔"), (50, "쉰")),
+        *zip(range(20, 100, 10), ("스무 스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"), strict=True),
     )
     for name in names.split()
 }
@@ -50,11 +50,12 @@ _BLANKS: Final = " \u00a0\u202f"
 _GROUPED: Final = rf"\d{{1,3}}(?:[.,'’٬{_BLANKS}]\d{{3}}){{1,3}}(?!\d)"
 _DIGITS: Final = rf"{_GROUPED}|\d{{1,15}}(?:[.,]\d{{1,2}}(?!\d))?(?!\d)"
 _TOKEN: Final = re.compile(
-    rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|(?P<eastern>(?:[几幾数數](?=[十百千万萬]))?[{''.join(_EASTERN)}]{{1,12}})|"
+    rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|"
     rf"(?P<native>(?:{'|'.join(_NATIVE)}){{1,2}})(?= ?(?:장|챕터|개|편|부|통|페이지|쪽|막|권|매|단어))|"
+    rf"(?P<eastern>(?:[几幾数數](?=[十百千万萬]))?[{''.join(_EASTERN)}]{{1,12}})|"
     rf"(?P<word>(?:[^\W\d_\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[{_MARKS}])+)"
 )
-_JOINT: Final = re.compile("und|einhalb|ën(?:een)?half|ën")  # "zweieinhalbtausend", "tweeënhalfduizend"
+_JOINT: Final = re.compile("und|einhalb|ën(?:een)?half|ën|en(?=.)")  # "zweieinhalbtausend", "tweeënhalfduizend"
 _POINTED: Final = re.compile(r"(?:тыс|tsd)\.", re.IGNORECASE)  # abbreviations
 _ADJACENT: Final = re.compile(rf"[{_BLANKS}\t\n-]{{0,2}}\Z")
 _ALONE: Final = re.compile(rf"(?P<digits>{_DIGITS})(?P<scale>[ ]?k)?", re.IGNORECASE)
@@ -124,7 +125,8 @@ class Number:
         if self.part and value >= _HUNDRED:
             return False
         after_tens = rest in _TENS and value < _TEN
-        return not rest or after_tens or (rest in _COUNTED_ON and _TEN <= value < 2 * _TEN)
+        dix_sept = rest == _TEN and _TEN > value > 6  # noqa: PLR2004 - and dix-huit, dix-neuf
+        return not rest or after_tens or dix_sept or (rest in _COUNTED_ON and _TEN <= value < 2 * _TEN)
 
 
 def written(said: str) -> float:

@@ -27,6 +27,8 @@ _WORDS_A_SHEET: Final = 50  # Korean manuscript paper: 200 syllables
 SMALLEST: Final = 20  # "in three words" speaks of something else than a story
 _LETTERS_A_WORD: Final = 6  # with the blank behind it, in languages that put one there
 _SYLLABLES_A_WORD: Final = 4  # Korean, the same
+_FEWEST_CHARACTERS: Final = 40  # the same in Chinese and Japanese
+_PAGES_OF_A_BOOK: Final = 100  # of so many a brief speaks that asks for a book, or whose people read one
 _FIXED: Final = {"word": 1, "norm": _WORDS_A_NORM_PAGE, "syllable": 1 / _SYLLABLES_A_WORD}  # words of one
 _MOST_PARTS: Final = 1000
 _NEAR: Final = 80  # characters on each side of a number that say what it is about
@@ -81,7 +83,7 @@ _PARTS: Final = {
     ),
 }
 _PARTS_EASTERN: Final = {
-    "chapter": "个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
+    "chapter": "개(?:의)? ?(?:장|챕터)|个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
     "scene": "个场景|场景|场|シーン|幕|장면",
     "letter": "封信|封|通の手紙|通|통(?=[\\s,.의])",
     "part": "个部分|部分|部|편(?=[\\s,.으로의은이])|부(?=[\\s,.로의는])",
@@ -96,7 +98,7 @@ _FILLERS: Final = (
     r"courts?|cortos?|kleinen?|small|equal|numbered|connected|linked|diary|separate)[ -])?"
 )
 _COUNTED: Final = re.compile(
-    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|"
+    rf"(?:ish\b)?{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<norm>{_NORM_PAGE})|"
     rf"(?P<page>{_PAGE})|"
     rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多来來]?(?:(?P<sheet>{_SHEET})|(?P<eword>{_WORD_EASTERN})|"
     rf"(?P<syllable>{_SYLLABLE})|"
@@ -174,7 +176,9 @@ _AFTER: Final = re.compile(
     r"以內|以下|之内|"
     r"之內|"
     r"未満|まで|を超えない|내로|미만|을 넘지|를 넘지|까지|이내|이하|से कम|كحد أقصى)|"
-    r"(?P<exactly>exactly|precisely|genau|exakt|exact|exactement|pile|exactas|justas|esatte|exatas|precies|整|ちょうど))",
+    r"(?P<exactly>exactly|precisely|genau|exakt|exact|exactement|pile|exactas|justas|esatte|exatas|precies|整|ちょうど)|"
+    r"(?P<about>or so|or thereabouts|give or take|ungefähr|etwa|circa|ca\b|environ|à peu près|aproximadamente|"
+    r"más o menos|mais ou menos|all['’]incirca|più o meno|ongeveer|około|mniej więcej|примерно|около|приблизительно))",
     re.IGNORECASE,
 )
 _TO: Final = re.compile(
@@ -236,10 +240,10 @@ _COUNT_SAID: Final = re.compile(
     rf"(?:\b(?:word ?count|number of words|word limit|words|length|wortzahl|länge|longueur|nombre de mots|"
     rf"umfang|extensión|extensão|lunghezza|lengte|woordental|omvang|długość|objętość|liczba słów|объ[её]м|слов|страниц)"
     rf"(?: is| of| should be| на)?\s{{0,2}}[:=]?\s{{1,2}}|"
-    rf"(?:字数|篇幅|文字数|分量|분량|글자 수|长度)\s?[:：为是は]?\s?)(?:(?:{_ABOUT}) ?)?\Z",
+    rf"(?:字数|字數|篇幅|文字数|分量|분량|단어|글자 수|长度)\s?[:：为是は]?\s?)(?:(?:{_ABOUT}) ?)?\Z",
     re.IGNORECASE,
 )
-_NOT_COUNTED: Final = re.compile(r"\s{0,2}[^\W\d_]")
+_NOT_COUNTED: Final = re.compile(r"\s{0,2}(?!개)[^\W\d_]")  # "단어 900개"
 
 # What is no length ----------------------------------------------------------------------------------------------------
 
@@ -279,12 +283,13 @@ _KNOWN_ABROAD: Final = re.compile(
     r"понимает|забыл[аи]?|помнит|написал[аи]?|оставил[аи]?|потерял[аи]?|осталось|прошептал[аи]?)(?: (?:ihm|ihr|"
     r"ihnen|erst|nur|noch|gerade|kaum|etwa|lui|leur|seulement|encore|le|les|solo|apenas|sólo|todavía|solo|soltanto|"
     r"appena|ancora|só|ainda|slechts|maar|nog|alleen|haar|hem|tylko|zaledwie|jeszcze|się|mu|jej|только|лишь|всего|"
-    r"ещё|ему|ей)){0,2} |[认認][得识識]|学会了?|學會了?|[记記]得|会[写說说]|"
+    r"ещё|ему|ей|и|nicht einmal|keine|même pas|pas|ni siquiera|neanche|nemmeno|nem|sequer|geen|ani|nawet)){0,2} |"
+    r"[认認][得识識]|学会了?|學會了?|[记記]得|会[写說说]|"
     r"[说說写寫念读讀]了|留下了?|[懂背只]|覚えた|話した)\Z",
     re.IGNORECASE,
 )
 _UNKNOWN_AFTER: Final = re.compile(  # "四十字しか知らない", "단어 40개를 안다"
-    r"(?:を|は|だけ|しか|の言葉を)[^。、\n]{0,6}(?:知|覚|忘|残|話せ|読め|書け|言)|(?:를|을|만|밖에|도)[^.,\n]{0,6}(?:안다|알|모[르른]|배웠|외[우웠]|남[기겼]|말했|썼)"
+    r"(?:を|は|だけ|しか|の言葉を)[^。、\n]{0,6}(?:知|覚|忘|残|話せ|読め|書け|言)|개?(?:를|을|만|밖에|도)[^.,\n]{0,6}(?:안다|알|모[르른]|배웠|외[우웠]|남[기겼]|말했|썼)"
 )
 _TOLD_TO_WRITE: Final = re.compile(
     r"(?:\A|[.!?:;\n]\s{0,3}|\b(?:please|you|to|me|us)\s)(?:[^\s.!?]{1,12} )?(?:write|draft|compose|give me|"
@@ -356,13 +361,6 @@ _PAGES_LED: Final = re.compile(
     r"(?:(?:an?|une?|una|uma|eine?|een|just|only) ?)?\Z",
     re.IGNORECASE,
 )
-_PAGES_BOUND: Final = re.compile(
-    r"(?:\b(?:environ|unas|unos|alrededor de|aproximadamente|cerca de|umas|circa|ca\.|ongeveer|zo['’]n|około|ok\.|"
-    r"etwa|rund|"
-    r"ungefähr|zirka|knapp|gut|mindestens|höchstens|maximal|au moins|au plus|al menos|como máximo|almeno|al massimo|"
-    r"pelo menos|no máximo|minstens|hoogstens|co najmniej|najwyżej|примерно|около|не менее|не более) )\Z",
-    re.IGNORECASE,
-)
 _PAGES_STORY: Final = re.compile(
     r"[ -](?:long|story|short story|tale|narrative|in length|novel|novella|thriller|mystery|screenplay|romance|"
     r"drama|saga|fable|vignette|sketch|"
@@ -377,6 +375,12 @@ _PARTS_ASKED: Final = re.compile(
     r"[,;.:(\n]|分为|"
     r"分成|分|共|有|写|全|、|。)"
     r"\s{0,2}(?:(?:exactly|about|the|genau|etwa|around) )?\Z",
+    re.IGNORECASE,
+)
+_BOOK: Final = re.compile(
+    r"stor(?:y|ia)\b|\btale\b|novel|roman|saga|epic|epos|epop|\bbook\b|geschichte|erzählung|krimi|thriller|myster|"
+    r"récit|histoire|relato|história|racconto|\blibro\b|\blivr[eo]\b|\bbuch\b|verhaal|\bboek\b|powieś|opowie|книг|"
+    r"повест|рассказ|истори|小[說说説]|物語|소설",
     re.IGNORECASE,
 )
 _HUNDREDS: Final = re.compile(r"\d{3}|\d[\d.,\s]{3}")
@@ -507,7 +511,7 @@ class _Reader:
         before = self._before(start)
         if unit is None and not self._counts(before, end):
             return
-        factor = self._factor(unit, start, end)
+        factor = self._factor(number, unit, start, end)
         if factor is None:
             return
         bounded = _BEFORE.search(before)
@@ -517,7 +521,7 @@ class _Reader:
         if self._is_fact(begins, end) or (each and _OF_PIECES.search(each[0])):
             return
         limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith(_LIMITS)
-        limit = limit or bool(unit and _UP_TO_IN_POLISH.search(f"{before[-4:]}{unit[0]}"))
+        limit = limit or _up_to_in_polish(before, unit)
         bound: Bound = "range" if ranged else "most" if limit else _bound(bounded, after)
         length = (bound, int(low * factor), int(high * factor))
         self._add(
@@ -567,22 +571,26 @@ class _Reader:
             return True
         return bool(_COUNT_SAID.search(before)) and not _NOT_COUNTED.match(self.text, end)
 
-    def _factor(self, unit: re.Match[str] | None, start: int, end: int) -> float | None:
+    def _factor(self, number: Number, unit: re.Match[str] | None, start: int, end: int) -> float | None:
         """How many words one of what is counted makes; `None` if it measures no text."""
         known = 1 if unit is None else next((words for name, words in _FIXED.items() if unit[name]), 0)
         if unit is None or known:
             return known
         if unit["eword"]:
-            return 1 / _SYLLABLES_A_WORD if unit["eword"] == "글자" else 1
+            few = self.eastern and number.value < _FEWEST_CHARACTERS  # a poem of 31 syllables
+            return None if few else 1 / _SYLLABLES_A_WORD if unit["eword"] == "글자" else 1
         if unit["letter"]:
-            if not self.eastern and not _HUNDREDS.match(self.text, start):
-                return None  # "30 characters" are people
-            return 1 if self.eastern else 1 / _LETTERS_A_WORD
+            people = not self.eastern and not _HUNDREDS.match(self.text, start)  # "30 characters"
+            return None if people else 1 if self.eastern else 1 / _LETTERS_A_WORD
         before = self._before(start)
         if unit["sheet"]:
             kind = before.rstrip()[-3:]
             return _WORDS_A_SHEET if kind == "원고지" else WORDS_A_PAGE if kind.endswith("A4") else None
-        led = (_PAGES_LED.search(before) or _PAGES_BOUND.search(before)) and _PAGES_MEANT.match(self.text, end)
+        bounded = _PAGES_LED.search(before) or _BEFORE.search(before) or _up_to_in_polish(before, unit)
+        led = bounded and (_AFTER.match(self.text, end) or _PAGES_MEANT.match(self.text, end))
+        inside = before.rstrip()[-1:].isalpha() and not _BOOK.search(self.text)
+        if inside and number.value >= _PAGES_OF_A_BOOK:
+            led = None  # "he finds a diary of 400 pages"
         return WORDS_A_PAGE if led or _PAGES_STORY.match(self.text, end) else None
 
     def _is_fact(self, before: str, end: int) -> bool:
@@ -649,6 +657,10 @@ class _Reader:
         return (whole if whole is None or whole[2] > high or count else None), PartsAsked(
             count, part.kind if part else "part", each.length
         )
+
+
+def _up_to_in_polish(before: str, unit: re.Match[str] | None) -> bool:
+    return bool(unit and _UP_TO_IN_POLISH.search(f"{before[-4:]}{unit[0]}"))
 
 
 def _kind_of(unit: re.Match[str]) -> str:

@@ -69,6 +69,25 @@ _WORDS: Final = {
 }
 COMMON_WORDS: Final = _ENGLISH.union(*_WORDS.values())
 """The most common words of all languages that are known by their words."""
+_ALPHABETS: Final = {  # letters beyond the basic Latin ones: the exemplar characters of CLDR
+    "de": "äöüß",
+    "fr": "àâæçéèêëîïôœùûüÿ",
+    "es": "áéíñóúü",
+    "it": "àèéìîòóù",
+    "pt": "áàâãçéêíòóôõú",
+    "nl": "áäèéëíïóöúü",
+    "sv": "åäöéà",
+    "da": "æøåé",
+    "no": "æøåéàò",
+    "fi": "åäö",
+    "pl": "ąćęłńóśźż",
+    "cs": "áčďéěíňóřšťúůýž",
+    "tr": "çğıöşü",
+    "hu": "áéíóöőúüű",
+    "ro": "ăâîșțşţ",
+    "vi": "àảãáạăằẳẵắặâầẩẫấậđèẻẽéẹêềểễếệìỉĩíịòỏõóọôồổỗốộơờởỡớợùủũúụưừửữứựỳỷỹýỵ",
+}
+_OWN_LETTERS: Final = {tag: frozenset(letters) for tag, letters in _ALPHABETS.items()}
 _NAMES: Final = {
     "ar": "Arabic",
     "bn": "Bengali",
@@ -105,8 +124,6 @@ _NAMES: Final = {
     "zh": "Chinese",
     "zh-Hant": "Chinese, in traditional characters",
 }
-_TRADITIONAL: Final = re.compile("[們個來說這對時會後過開門還沒見聽學國媽爸點話從裡兒麼樣嗎長難氣車書間頭風燈廚鄰]")
-_SIMPLIFIED: Final = re.compile("[们个来说这对时会后过开门还没见听学国妈点话从里儿么样吗长难气车书间头风灯厨邻]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _NAMED: Final = re.compile(  # "a story in German about"; not "a story of soldiers in German uniform"
     rf"\b(?:story|tale|novel|novella|text|fable|mystery|words|write|prose) in ({'|'.join(_NAMES.values())})"
@@ -138,13 +155,20 @@ _PHRASE: Final = 4  # Latin words in a row that are no name and no loanword
 _KNOWN: Final = 8_192  # letters whose script is remembered: more than a book in any script has
 
 
+_BEYOND_ASCII: Final = frozenset[str]().union(*_OWN_LETTERS.values())
+
+
 def language_of(text: str, otherwise: str = "en") -> str:
     """The language tag of most of `text`, such as "de"; `otherwise` if the language cannot be determined."""
     sample = text[:_SAMPLE]
     if _OTHER.search(sample) and (tag := _by_script(sample)):
         return tag
-    words = Counter(map(str.casefold, _WORD.findall(sample)))
+    found = _WORD.findall(sample)
+    words = Counter(map(str.casefold, found))
     known = {tag: sum(words[word] for word in common & words.keys()) for tag, common in _WORDS.items()}
+    foreign = [{*word} & _BEYOND_ASCII for word in found if not word.isascii() and word.islower()]
+    for tag, letters in _OWN_LETTERS.items():
+        known[tag] += sum(word <= letters for word in foreign if word)
     best = max(known, key=lambda one: known[one])
     return best if known[best] >= _FEWEST + bool(known["en"]) else otherwise
 
@@ -164,13 +188,15 @@ def language_of_brief(text: str) -> str:
         return tag or "en"
     from punkt import load_model  # noqa: PLC0415 - reads the vocabularies
 
-    known = dict.fromkeys(_VOCABULARIES, 0.0)
+    # A name in the middle says nothing of the language, unless it is one that gives all nouns capitals.
+    names = {word.casefold() for word in _WORD.findall(text[:_SAMPLE])[1:] if not word.islower()}
+    known = {one: float(one != "en" and len(words & _WORDS[one])) for one in _VOCABULARIES}
     for word in words:
         having = [one for one, name in _VOCABULARIES.items() if word in load_model(name).ortho_context]
         if not having and len(word) > _COMPOUND:  # "Liefdesverhaal"
             ends = {word[at:] for at in range(_FIRST_PART, len(word) - _LAST_PART)}
             having = [one for one in ("de", "nl") if ends & load_model(_VOCABULARIES[one]).ortho_context.keys()]
-        for one in having:
+        for one in {"de"}.intersection(having) if word in names else having:
             known[one] += 1 / len(having)
     *_, second, best = sorted(known, key=lambda one: known[one])
     return best if known[best] >= max(1, known[second] + _LEAD) else tag or "en"
@@ -207,11 +233,18 @@ def _by_script(sample: str) -> str:
 def _variant(tag: str, sample: str) -> str:
     if tag == "ru" and len(_OWN["uk"].findall(sample)) > len(sample) // 100:
         return "uk"
-    if tag == "zh" and len(_TRADITIONAL.findall(sample)) > len(_SIMPLIFIED.findall(sample)):
+    if tag == "zh" and sum(map(_traditional, sample)) > 0:
         return "zh-Hant"
     if tag == "ar" and len(_OWN["fa"].findall(sample)) > len(sample) // 50:
         return "fa"
     return tag
+
+
+@remembered(_KNOWN, 1)
+def _traditional(letter: str) -> int:
+    """1 for a character of the traditional script alone, -1 for one of the simplified: each has its own old code."""
+    in_taiwan, on_the_mainland = (letter.encode(code, "ignore") != b"" for code in ("big5", "gb2312"))
+    return in_taiwan - on_the_mainland
 
 
 def script_of(text: str) -> str:

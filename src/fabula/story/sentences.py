@@ -44,7 +44,7 @@ _DASHED: Final = re.compile(r"[—–-][ \u00a0\u202f]?")  # "— Куда? — 
 _QUOTED_END: Final = ('"', "”", "“", "’", "'", "»", "«", "」", "』")
 # A mark at a sentence's start that closes the one before it; some marks open in one language and close in another.
 _SHUT: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])[ \n](?=\S)")
-_CLOSING: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])(?=[\s,.;:—–)]|\Z)")
+_CLOSING: Final = re.compile(r"(?:[»”’」』]|(?<=\S)[«“])(?=[\s,.;:—–)]|\Z)|[”’](?=[가-힣])")
 # An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
 _MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
 # Small letters with points between them: "m.in.", "o.a."; not those of an hour, of an era, and "and so on".
@@ -68,12 +68,15 @@ _LETTER_END: Final = re.compile(r"(?:\A|(?<=[\s(\"“„«»—]))[^\W\d_A-Z]\.\
 _LETTER: Final = re.compile(r"[^\W\d_]\.")
 _MONTH: Final = re.compile(r"(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Stock|Jahrhundert)\b")
 _DAY: Final = re.compile(r"(?<![\w.,])\d{1,2}\.\Z")
-# Ends that the tokenizer does not know: in other scripts (six points only behind more than a stammer), and behind the
-# unit of a number.
+# Two or three numbers with points: "1998. 3. 2. 아침에", "am 3. 5. 1945"; as CLDR has the dates of many languages.
+_DATE: Final = re.compile(r"(?<![\w.,])(?:\d{1,4}\. )?\d{1,2}\. \d{1,2}\.\Z")
+_DATE_PARTS: Final = re.compile(r"(?<![\w.,])\d{1,4}\. \d{1,2}\.(?= )")
+# Ends that the tokenizer does not know: in other scripts (six points only behind more than a stammer, and before what
+# can begin a sentence), and behind the unit of a number.
 _EASTERN_END: Final = re.compile(
-    rf"(?:[{_EASTERN_STOPS}]++|(?<=[\u4e00-\u9fff]{{4}})……(?=[\u4e00-\u9fff]))"
+    rf"(?:[{_EASTERN_STOPS}]++|(?<=[\u4e00-\u9fff]{{4}})……(?=(?![但可然而却卻又也还還就才都并並则則便仍])[\u4e00-\u9fff]))"
     rf"(?:[{_CLOSERS.replace('“', '').replace('‘', '')}]|[“‘](?=\s|\Z))*+|"
-    r"(?<=[\dIVX] )(?:h|min|k?[gm]|cm|l|гг?|вв?|ч)\.(?= [^\W\d_a-zß-ÿа-я])"
+    r"(?<=[\dIVX] )(?:h|min|k?[gm]|cm|l|гг?|вв?|ч)\.(?= [^\W\d_a-zß-ÿа-я])|(?:(?<=до )н\. ?э|J\.-C)\.(?= [A-ZÀ-ÞА-Я])"
 )
 _AT_ENDS: Final = _CLOSERS.replace("\\", "") + " \u00a0\u202f"
 _BARE_ENDS: Final = ("」", "』")  # Japanese speech has no full stop at its end
@@ -277,6 +280,8 @@ def _belongs(text: str, before: Span, start: int, tag: str) -> bool:
         _short_forms(tag).search(tail)
         or (_NUMBER.match(text, start) and _counts(tail))
         or _DOUBLED.match(text, before[1] - 3)
+        or _DATE.search(tail)
+        or _DATE_PARTS.match(text, max(before[0], text.rfind(" ", before[0], before[1]) + 1))
         or (_LETTER_END.search(tail) and _LETTER.match(text, start))
         or (_DAY.search(tail) and _MONTH.match(text, start))
         or (_ORDINAL.search(tail) and not _ANOTHER.match(text, start))

@@ -54,11 +54,38 @@ _DASHED_LINE: Final = re.compile(
 )
 _FEWEST_LINES: Final = 2
 _ONE_SAYS: Final = re.compile(r"\A[—–―][ \t\u00a0\u202f]*[¿¡]?[^\W\d_a-zß-ɏа-я][^\n]*[.!?…]\Z")
+_SAYS: Final = (  # verbs that say that somebody speaks
+    "said|says|asked|cried|shouted|whispered|replied|answered|murmured|muttered|called|yelled|"
+    "sag(?:te|t)|rief|ruft|schrie|fragte?|flüsterte?|antwortete|murmelte|brüllte|meinte?|erwiderte|entgegnete|zischte|"
+    "dit|disait|cri(?:a|e|ait)|hurla|demand(?:a|e|ait)|répondit|répond|murmur(?:a|e)|souffl(?:a|e)|lan(?:ça|ce)|fit|"
+    "reprit|ajouta|chuchota|répéta|s['’]écria|s['’]exclama|répliqua|"
+    "dijo|dice|grit(?:ó|a|ou)|preguntó|respondió|contestó|susurró|murmuró|exclamó|añadió|"
+    "diss[ei]|grid(?:ò|a)|chiese|rispose|sussurrò|mormorò|esclamò|urlò|fece|"
+    "perguntou|respondeu|sussurrou|murmurou|exclamou|berrou|"
+    "zei|zegt|riep|vroeg|antwoordde|fluisterde|mompelde|schreeuwde|"
+    "(?:powiedział|zapytał|spytał|odpowiedział|odparł|zawołał|dodał|wrzasnął|krzyknął|szepnął|mruknął)a?|"
+    "(?:krzyknę|szepnę|mruknę|wrzasnę)ła|rzekł[ao]?|"
+    "(?:сказал|крикнул|спросил|ответил|шепнул|прошептал|пробормотал|закричал|воскликнул|добавил|произн[её]с)а?"
+)
 # The narrator begins behind a dash before a small letter; in Russian, where dashes join words, only behind a mark.
+# Or behind a mark with a verb of speaking, as in French: "— Tu restes ? demanda Luc."
 _NARRATOR: Final = re.compile(
     r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?(?=\w)|"
-    r"[ \u00a0\u202f](?:[—–―](?P<between>[ \u00a0\u202f])?|- )(?=[a-zß-ɏ])"
+    r"[ \u00a0\u202f](?:[—–―](?P<between>[ \u00a0\u202f])?|- )(?=[a-zß-ɏ])|"
+    rf"(?<=[,!?…])(?P<says>[ \u00a0\u202f])(?=(?:{_SAYS})\b)"
 )
+_GOES_ON: Final = re.compile(r"[,.;:!?…][ \u00a0\u202f]+")
+_ARTICLE: Final = (
+    "the|an?|d(?:er|ie|as|em|en|es)|eine?[mnrs]?|les?|la|du|une?|el|los|las|del|il|lo|gli|una|della|dello|o|as?|os|uma?|"
+    "d[ao]s?|n[ao]s?|de|het|een"
+)
+_BEFORE_NAME: Final = re.compile(rf"(?P<article>\b(?:{_ARTICLE}) )\Z|(?<!\w)(?!(?:{_SAYS}) \Z)\w+ \Z", re.IGNORECASE)
+_INSIDE: Final = re.compile(r"[.,;:!?…。，！？]")
+_NAMED_IN_CHINESE: Final = re.compile(
+    "(?![说說道问問喊叫答])[\u4e00-\u9fff][“「『][^”」』]{1,30}[”」』][\u4e00-\u9fff]"
+)
+_LONGEST_WORD: Final = 32
+_QUOTED_ON: Final = ("と", "って", "라고", "라며", "고 ", "하고", " 하고")
 _RESUMED: Final = re.compile(
     r"[—–―-](?=[,.;:!?])[,.;:!?]+[ \u00a0\u202f]?|(?<=[,.;:!?])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?"
 )
@@ -72,14 +99,33 @@ def speech(text: str) -> list[Span]:
     """The start and end of each spoken part, without quotation marks, in order and without overlaps."""
     borders = paragraph_spans(text)
     dashed = [line.span() for line in _DASHED_LINE.finditer(text)]
-    alone = len(dashed) == 1 and _ONE_SAYS.match(text[slice(*dashed[0])].lstrip()) and not _DOUBLE.search(text)
+    alone = len(dashed) == 1 and bool(_ONE_SAYS.match(text[slice(*dashed[0])].lstrip()))
+    alone = alone and not any(_DOUBLE.search(around) for around in (text[: dashed[0][0]], text[dashed[0][1] :]))
     if len(dashed) >= _FEWEST_LINES or alone:
         rest = _DASHED_LINE.sub(lambda line: " " * len(line[0]), text)
         return sorted([span for line in dashed for span in _behind_dashes(text, *line)] + speech(rest))
     double = [span for border in borders for span in _in_paragraph(text, border, _DOUBLE, _closes)]
     single = [span for border in borders for span in _in_paragraph(text, border, _SINGLE, _ends_speech)]
     around = single and all(a <= one[0] and one[1] <= b for one in double for a, b in [_last_before(single, one)])
-    return single if len(single) > len(double) or around else double
+    return single if len(single) > len(double) or around else [one for one in double if not _names(text, *one)]
+
+
+def _names(text: str, start: int, end: int) -> bool:
+    """Whether a quotation names a thing in the narrator's sentence, such as a ship, or a book in 『』."""
+    if _INSIDE.search(text, start, end):
+        return False
+    if _NAMED_IN_CHINESE.match(text, max(start - 2, 0), end + 2):
+        return True
+    before, behind = text[max(start - 1 - _LONGEST_WORD, 0) : start - 1], text[end + 1 : end + 3]
+    if text[start - 1] == "『":
+        return before.rstrip()[-1:].isalnum() and behind[:1].isalnum() and not text.startswith(_QUOTED_ON, end + 1)
+    found = _BEFORE_NAME.search(before)
+    return bool(
+        found
+        and (
+            found["article"] or (text[start:end].lstrip()[:1].isupper() and behind[:1] == " " and behind[1:].islower())
+        )
+    )
 
 
 def _last_before(spans: list[Span], one: Span) -> Span:
@@ -94,7 +140,9 @@ def _behind_dashes(text: str, start: int, end: int) -> Iterator[Span]:
     while start < end:
         narrator = _NARRATOR.search(text, start, end)
         yield start, narrator.start() if narrator else end
-        again = _BETWEEN if narrator and narrator["between"] else _RESUMED
+        again = _RESUMED
+        if narrator and (narrator["between"] or narrator["says"]):
+            again = _BETWEEN if narrator["between"] else _GOES_ON
         resumed = again.search(text, narrator.end(), end) if narrator else None
         start = resumed.end() if resumed else end
 

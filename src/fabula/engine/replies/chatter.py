@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.remembering import remembered
 from fabula.engine.replies import foreign_chatter
-from fabula.story.sentences import sentences
 from fabula.story.speech import OPENING
 
 if TYPE_CHECKING:
@@ -240,11 +239,14 @@ def clearly_closes(line: str, tag: str = "en") -> bool:
     """Whether a line at the end of a reply is chatter beyond doubt: a word count, an offer of changes, a note."""
     if line.startswith(_QUOTE) or len(line) > _LONGEST:
         return False
-    said = [sentence.strip(_EDGE) for sentence in (line, *sentences(line))]
-    known = any(p.match(one) for one in said for p in _CLEAR_CLOSING) or any(
-        foreign_chatter.closes(one, tag) for one in said
-    )
+    said = line.strip(_EDGE)
+    known = any(p.match(said) for p in _CLEAR_CLOSING) or foreign_chatter.closes(said, tag)
     return known or bool(_CLEAR_END.match(line))
+
+
+def asks(sentence: str, tag: str = "en") -> bool:
+    """Whether a sentence asks how somebody likes a text, which is chatter only beside more of it."""
+    return foreign_chatter.asks(sentence.strip(_EDGE), tag)
 
 
 def remarks_on_story(sentence: str) -> bool:

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TURNED: Final = "¡¿"
-_NEVER: Final = "(?!)"
 _BLANKLESS: Final = frozenset({"zh", "ja", "ko"})  # no border of a word that a pattern knows
-_NUMBERED: Final = r"[(（]?[^\W\d][^\d()（）:：\n]{1,24}[:：] ?\d[\d.,]{2,6}[)）]?\Z"  # "(Wortzahl: 512)"
+_WORD, _END = r"(?<!\w)", r"(?!\w)"
+_MORE: Final = r"(?: [^\s.!?,:]{1,9}){0,2}"  # "Great idea!"
+_MORE_SIGNS: Final = r"[^\n，。！:：]{0,12}"
+_LEAD: Final = r"[^\W\d]{1,6},? "  # "And here is"
+_SENTENCE, _STOP = r"(?:[^\n.!?。！？]|\.(?=\d))", r"[.!?。！？]{0,3}\s*\Z"
+_OF_NOTHING: Final = (
+    r"(?! (?:de[rs]?|du|d[aeo]l?(?:la|lo|s)?|di|van|von|of|my|meine[rs]?)(?!\w))"  # "the end of the road"
+)
+_ABOUT: Final = r"(?:[^\W\d]{1,12}\.? |cerca de |à peu près |más o menos |mais ou menos |mniej więcej |约|約|약 |~|≈)?"
 
 
 @cache
@@ -33,56 +40,84 @@ def _words() -> Mapping[str, Mapping[str, str]]:
 
 
 @remembered(16)
-def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
-    """What opens and what closes a reply in one language; nothing for a language that is not known."""
+def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
+    """What opens and what closes a reply, and what asks for an opinion, in one language; nothing if it is not known."""
     if tag not in _words():
-        return (), ()
+        return (), (), ()
     words = {kind: f"(?:{forms})" for kind, forms in _words()[tag].items()}
-    begin, end, more = ("", "", r"[^\n，。！:：]{0,8}") if tag in _BLANKLESS else (r"(?<!\w)", r"(?!\w)", "")
-    if tag in {"de", "nl"}:  # the last part of a compound is the text: "Kurzgeschichte"
-        begin = ""
+    word, end, more, stop = (_WORD, _END, _MORE, "") if tag not in _BLANKLESS else ("", "", _MORE_SIGNS, ".。")
+    begin = "" if tag in {"de", "nl"} else word  # the last part of a compound is the text: "Kurzgeschichte"
     text, here, near = begin + words["work"], words["here"] + end, r"[^\n.!?。！？:：]{0,60}?"
-    yes = rf"{words['yes']}{end}{more} ?[!,.！，。、][!., ]{{0,2}}[¡¿]?"
+    long = rf"\d[\d.,]{{0,6}}[ -]?{words['words']}"  # "700 words"
+    yes = rf"{words['yes']}{end}{more} ?[!,.！，。、—–-][!., ]{{0,2}}[¡¿]?"
+
+    def says(*kinds: str) -> str:
+        """Words of all these kinds in any order, in one sentence."""
+        return "".join(rf"(?={_SENTENCE}{{0,200}}?{kind})" for kind in kinds)
+
     opening: tuple[str, ...] = (
-        rf"(?:{yes})?{here}{near}{text}[^\n!?。！？]{{0,140}}[:：]\Z",
+        rf"(?:{yes}|{_LEAD})?{here}{near}{text}[^\n!?。！？]{{0,140}}[:：]\Z",
         rf"(?:{yes})?{near}{text}[^\n!?。！？:：]{{0,40}}?{words['follows']}[^\n!?。！？:：]{{0,12}}[:：]\Z",
         rf"{yes}[^\n:：]{{0,80}}?{text}[^\n:：]{{0,100}}[:：]\Z",
-        rf"{yes}{here}{near}{text}[^\n!?。！？:：]{{0,100}}[.!。！]\Z",
+        rf"{yes}{here}{near}{text}{_SENTENCE}{{0,100}}[.!。！]\Z",
+        rf"{yes}(?:{here}|{near}{words['follows']})[^\n:：]{{0,3}}[:：{stop}]\Z",
+        rf"{yes}[^\n:：]{{0,120}}?{long}[^\n:：]{{0,60}}[:：]\Z",
+        rf"{says(text, long)}[^\n:：]{{0,160}}[:：]\Z",
+        rf"(?:{yes}|(?={here})){says(text, long)}{_SENTENCE}{{0,160}}[.!。！]\Z",
+        rf"(?:{yes})?{here}{says(text, words['asked'])}{_SENTENCE}{{0,160}}[.!:。！：]\Z",
     )
-
-    def says(forms: str) -> str:
-        return rf"(?=[^\n]{{0,200}}?{forms})"
-
     if tag == "en":  # "Here is the text of the letter:" may begin a story; `chatter` reads announcements alone
         opening = opening[2:]
 
-    offer, changed = words["offer"], rf"[^\n]{{0,120}}?{words['change']}[^\n]{{0,160}}\Z"
-    goal = rf"(?:{text}|{begin}{words.get('meets', _NEVER)})"
-    mark = rf"[(（\[]?(?:[^\W\d]{{1,12}}\.? |约|約|약 |~|≈)?\d[\d.,]{{1,6}} ?{words['words']}[.)）\]]{{0,2}}\Z"
+    offer, change = words["offer"], begin + words["change"]
+    can, thing = rf"{word}{words['can']}(?:(?<=['’])|{end})", word + words["part"] + end + _OF_NOTHING
+    asks, tell = word + offer, word + words["tell"]
+    if tag in {"ja", "ko"}:  # the verb, with what it says of itself, is the last word
+        can, asks = can + r"[^\n、,]{0,6}\Z", ""
+    wants = rf"{word}(?:{words['want']}|{words['other']}|{words['write']})"
+    hoped = says(rf"{word}(?:{words['you']}{end}|{words['meets']})", rf"(?:{text}|{word}{words['meets']})")
+    number = rf"[:：][* ]{{0,3}}{_ABOUT}\d[\d.,]{{1,6}}"
+    if tag in _BLANKLESS:
+        number = rf"(?:{number}|{_ABOUT}{long})"
+    count = rf"[(（\[*]{{0,3}}[^\d:：\n]{{0,24}}?{words['count']}[^\d:：\n]{{0,20}}{number}"
     note = rf"[(（\[]?[^\W\d_]{{1,14}} ?[:：]{says(text)}[^\n]{{0,60}}(?:\d{{3}}|[百千])[^\n]{{0,6}}?{words['words']}"
     closing = [
         rf"{words['wish']}[^\n]{{0,120}}\Z",
-        rf"{words['hope']}{end}{says(begin + words['you'] + end)}[^\n]{{0,120}}?{goal}[^\n]{{0,160}}\Z",
+        rf"{words['hope']}{end}{hoped}[^\n]{{0,240}}\Z",
         rf"{offer}[^\n]{{0,120}}?{words['edit']}[^\n]{{0,160}}\Z",
-        rf"{says(words['tell'])}{offer}{changed}",
-        rf"{says(begin + words.get('can', _NEVER) + end)}{says(text + end)}{offer}{changed}",
-        *(_NUMBERED, mark, rf"{note}[^\n]{{0,12}}\Z"),
+        rf"{says(tell)}{offer}[^\n]{{0,120}}?{change}[^\n]{{0,160}}\Z",
+        rf"{says(can, f'(?:{text}|{thing})', change, asks)}{_SENTENCE}{{0,240}}{_STOP}",
+        rf"{says(can, thing, begin + words['write'], asks)}{_SENTENCE}{{0,240}}{_STOP}",
+        rf"{says(tell, thing, wants, asks)}{_SENTENCE}{{0,240}}{_STOP}",
+        rf"{offer}{says(thing, word + words['other'])}[^\n]{{0,120}}[?？]\Z",
+        *(rf"{_ABOUT}{long}[.)）\]]{{0,2}}\Z", rf"[(（\[][^\d\n]{{0,24}}{long}[.)）\]]{{1,2}}\Z"),
+        *(rf"{count}[^\d\n]{{0,24}}\Z", rf"{note}[^\n]{{0,12}}\Z"),
     ]
+    near = f"{_SENTENCE}{{0,60}}"
     if tag in _BLANKLESS:  # the verb is the last word of a sentence
-        closing.append(rf"[^\n]{{0,60}}?{words['change']}[^\n]{{0,60}}?{words['tell']}[^\n]{{0,60}}\Z")
+        closing.append(rf"{near}?{words['change']}{near}?{words['tell']}{near}{_STOP}")
     if tag in {"ja", "ko"}:
-        closing.append(rf"[^\n]{{0,60}}?{words['hope']}[^\n]{{0,60}}?{words['you']}[^\n]{{0,60}}\Z")
+        closing.append(rf"{near}?{words['hope']}{near}?{words['you']}{near}{_STOP}")
     made: list[re.Pattern[str]] = []
-    for form in (*opening, *closing):
+    for form in (*opening, *closing, words["ask"]):
         made.append(re.compile(form, re.IGNORECASE))  # noqa: PERF401 - tests find who builds a pattern by its frame
-    return tuple(made[: len(opening)]), tuple(made[len(opening) :])
+    return tuple(made[: len(opening)]), tuple(made[len(opening) : -1]), (made[-1],)
 
 
 def opens(line: str, tag: str) -> bool:
     """Whether a line announces the text that follows, in the language of this tag."""
-    return any(pattern.match(line.lstrip(_TURNED)) for pattern in _patterns(tag.partition("-")[0])[0])
+    return _says(line, tag, 0)
 
 
 def closes(line: str, tag: str) -> bool:
     """Whether a line is a wish for the reader of a text, or an offer to change it, in the language of this tag."""
-    return any(pattern.match(line.lstrip(_TURNED)) for pattern in _patterns(tag.partition("-")[0])[1])
+    return _says(line, tag, 1)
+
+
+def asks(sentence: str, tag: str) -> bool:
+    """Whether a sentence asks how somebody likes a text, in the language of this tag."""
+    return _says(sentence, tag, 2)
+
+
+def _says(line: str, tag: str, what: int) -> bool:
+    return any(pattern.match(line.lstrip(_TURNED)) for pattern in _patterns(tag.partition("-")[0])[what])

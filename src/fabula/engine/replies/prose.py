@@ -13,7 +13,7 @@ from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import plain
 from fabula.story.language import in_other_scripts, language_of
 from fabula.story.printed import heads_foreign_chapter
-from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
+from fabula.story.sentences import ends_whole, paragraph_spans, spans
 from fabula.story.speech import unclosed
 
 if TYPE_CHECKING:
@@ -222,13 +222,28 @@ class _Draft:
         start = end = len(self.text)
         for line in reversed(self.text.split("\n")):
             at = end - len(line)
-            whole = all(chatter.closes_chatter(said, notes=True, tag=self._tag) for said in sentences(line))
-            if chatter.clearly_closes(line, self._tag) or (start < len(self.text) and chatter.is_rule(line)):
-                start = at
-            elif line.strip() and not chatter.is_rule(line) and not whole:
-                break
+            if chatter.is_rule(line):
+                start = at if start < len(self.text) else start
+            elif line.strip():
+                story, clear = self._chatter_at_end(line)
+                start = at + story if clear else start
+                if story:
+                    break
             end = at - 1
         self._cut(start, "chatter")
+
+    def _chatter_at_end(self, line: str) -> tuple[int, bool]:
+        """Where the chatter at the end of a line begins, and whether any of it is that beyond doubt."""
+        if chatter.clearly_closes(line, self._tag):
+            return 0, True
+        begin, clear, tag = len(line), False, self._tag
+        for start, stop in reversed(spans(line)):
+            said = line[start:stop]
+            known = chatter.clearly_closes(said, tag)
+            if not (known or chatter.closes_chatter(said, notes=True, tag=tag) or (clear and chatter.asks(said, tag))):
+                break
+            begin, clear = start, clear or known
+        return begin, clear
 
     def fence(self) -> None:
         """Drop a code fence around the whole text."""

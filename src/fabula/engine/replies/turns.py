@@ -91,7 +91,8 @@ def called(name: str) -> tuple[str, ...]:
     if _EASTERN_NAME.fullmatch(name):
         parts = [name[:at] for at in range(2, len(name))] + [name[-at:] for at in range(2, len(name))]
     else:
-        parts = [part for part in name.split() if not _TITLE.fullmatch(part)] if " " in name.strip() else []
+        *first, last = name.split() or [""]
+        parts = [*(part for part in first if not _TITLE.fullmatch(part)), last] if first else []  # "Kate Bishop"
     return (name, *parts)
 
 
