@@ -180,6 +180,19 @@ LATER_BEHIND = {
     "ja": ["ご要望があれば修正いたします。", "お楽しみいただけましたでしょうか。"],
     "ko": ["혹시 고쳐야 할 부분이 있으면 말씀해 주세요.", "마음에 드시길 바랍니다."],
 }
+LED = {
+    "de": "Danke für deine Anfrage! Hier ist die Erzählung:",
+    "fr": "Comme demandé, voici la scène révisée :",
+    "es": "¡Hola! Aquí tienes un cuento breve:",
+    "it": "Grazie per la richiesta. Ecco il racconto:",
+    "pt": "Como solicitado, aqui está a cena:",
+    "nl": "Zoals gevraagd, hier is de scène:",
+    "pl": "Dziękuję za prośbę. Oto tekst:",
+    "ru": "По вашей просьбе — вот сцена:",
+    "zh": "按照您的要求，以下是修改后的场景：",
+    "ja": "ご依頼ありがとうございます。物語は以下の通りです：",
+    "ko": "안녕하세요! 다음은 짧은 이야기입니다:",
+}
 # First and last lines of stories that speak of texts, hope and offers.
 OF_STORIES = [
     *("Hier ist die Geschichte zu Ende.", "Hier ist alles, was er mir ließ: ein Mantel und zwei Briefe."),
@@ -296,7 +309,7 @@ def left(lines: Sequence[str], tongue: str, *, behind: bool) -> list[str]:
 
 @pytest.mark.parametrize("tongue", BEFORE)
 def test_announcements_go(tongue: str) -> None:
-    assert not left(BEFORE[tongue], tongue, behind=False)
+    assert not left([*BEFORE[tongue], LED[tongue]], tongue, behind=False)
 
 
 def test_most_announcements_go_that_were_written_after_the_rules() -> None:

@@ -49,7 +49,8 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     begin = "" if tag in {"de", "nl"} else word  # the last part of a compound is the text: "Kurzgeschichte"
     text, here, near = begin + words["work"], words["here"] + end, r"[^\n.!?。！？:：]{0,60}?"
     long = rf"\d[\d.,]{{0,6}}[ -]?{words['words']}"  # "700 words"
-    yes = rf"{words['yes']}{end}{more} ?[!,.！，。、—–-][!., ]{{0,2}}[¡¿]?"
+    lead = rf"{words['lead']}[^\n.!?,:！，。：]{{0,40}}"
+    yes = rf"(?:{words['yes']}{end}{more}|{lead}) ?[!,.！，。、—–-][!., ]{{0,2}}[¡¿]?"
 
     def says(*kinds: str) -> str:
         """Words of all these kinds in any order, in one sentence."""
