@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Annotated, Final
 
@@ -14,7 +14,8 @@ from fabula.app.rewriting import Passage, Rewritten, characters_of, place_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, rewritten, suggested
 from fabula.base.errors import OtherLengthError, UsageError
-from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, put
+from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, joins
+from fabula.project.folder import MAX_FILE
 from fabula.story import plain
 from fabula.verbs.base import LONG, ArtefactName, ModelName, MostDollars, MostTokens, verb
 
@@ -51,7 +52,7 @@ async def rewrite(
     check(settings, project.environ)
     looking = at_work.only_foreseen
     found = Passage.of(at_work.project, artefact, lambda text, _: characters_of(text, passage), looking=looking)
-    asked = (at_work.project, settings, options, found.path, found.span, rewritten(wish))
+    asked = (at_work.project, settings, options, found, rewritten(wish))
     await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
     new = await at_cursor_in(*asked)
     at_work.bill.remember(settings)
@@ -76,6 +77,7 @@ class Suggestions:
         end: the end of the selection; the same as `start` if nothing is selected.
         texts: the suggestions, in the order in which they were made.
         taken: the number of the one that is now in the text; 0 for none.
+        joins: for each, what separates it from the text before, from more of the same, and from the text after.
     """
 
     artefact: str
@@ -85,6 +87,7 @@ class Suggestions:
     end: int
     texts: list[str]
     taken: int = 0
+    joins: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 @verb("POST", "/suggestions", "runs", command="text suggest", long=True, here=True)
@@ -119,6 +122,9 @@ async def suggest(
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
     skip: Annotated[int, Field(ge=0, le=1_000, description="How many you have already seen.")] = 0,
     take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
+    unsaved: Annotated[
+        str | None, Field(max_length=MAX_FILE, description="The text that you are typing, if it is not saved yet.")
+    ] = None,
     model: ModelName = "",
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
@@ -129,6 +135,8 @@ async def suggest(
         UsageError: the place is not in the text, `reword` has no passage, or there is nothing of that number to take.
         FabulaError: of any kind; a finished call is kept.
     """
+    if take and unsaved is not None:
+        raise UsageError("Save the text before a suggestion is put into it.")
     if take and kind == "ideas":
         raise UsageError("An idea is no text of the story, so none can be taken. Give it as the note of another one.")
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
@@ -139,19 +147,21 @@ async def suggest(
         artefact,
         lambda text, _: place_of(text, passage, at),
         looking=at_work.only_foreseen,
+        unsaved=unsaved,
     )
     if kind == "reword" and not found.words:
         raise UsageError('Select the passage to reword: --passage "The lamp ... went out."')
     wanted = Wanted(kind, plain(note).strip(), count, amount, skip)
-    asked = (at_work.project, settings, options, found.path, found.span, suggested(wanted))
+    asked = (at_work.project, settings, options, found, suggested(wanted))
     await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
     texts = await at_cursor_in(*asked)
     at_work.bill.remember(settings)
     if take > len(texts):
         raise UsageError(f"There is no suggestion {take}: {len(texts)} came. Ask for more of them with `count`.")
+    (start, end), how = found.span, "paragraph" if kind == "describe" else amount
+    before, after = found.text[: start if kind == "reword" else end], found.text[end:]
+    apart = [joins(words, *(("", "") if kind == "reword" else (before, after)), how) for words in texts]
     if take:
-        (start, end), words = found.span, texts[take - 1]
-        before, after = found.text[: start if kind == "reword" else end], found.text[end:]
-        new = words if kind == "reword" else put(words, before, after, "paragraph" if kind == "describe" else amount)
-        found.take(at_work.project, f"{before}{new}{after}")
-    return Suggestions(found.path, found.file, kind, *found.span, texts, take)
+        first, _, last = apart[take - 1]
+        found.take(at_work.project, f"{before}{first}{texts[take - 1]}{last}{after}")
+    return Suggestions(found.path, found.file, kind, start, end, texts, take, apart)

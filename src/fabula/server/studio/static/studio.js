@@ -12,8 +12,22 @@ export function isDark() {
  * @param {string} text
  */
 export function say(text) {
+  spoken += 1;
   const line = document.getElementById("status");
   if (line) line.textContent = text;
+}
+
+let spoken = 0; // how often that was
+/** The same, when a request was sent. @type {WeakMap<XMLHttpRequest, number>} */
+const spokenBefore = new WeakMap();
+
+/**
+ * Say what an answer says, unless something newer was said while it was on its way.
+ * @param {XMLHttpRequest} xhr
+ * @param {string} text
+ */
+export function sayOf(xhr, text) {
+  if (spokenBefore.get(xhr) === spoken) say(text);
 }
 
 /**
@@ -213,6 +227,21 @@ function isOvertaken({ target, xhr, requestConfig }) {
   return false;
 }
 
+/**
+ * Make a piece like another one, and touch only what differs: a book has hundreds of lines, and its author is typing.
+ * @param {Node} there @param {Node} now
+ */
+function renew(there, now) {
+  if (there.isEqualNode(now)) return;
+  const [old, new_] = [[...there.childNodes], [...now.childNodes]];
+  if (old.length && old.length === new_.length && there.cloneNode(false).isEqualNode(now.cloneNode(false))) {
+    old.forEach((one, at) => renew(one, new_[at]));
+    return;
+  }
+  /** @type {ChildNode} */ (there).replaceWith(now);
+  if (now instanceof Element) globalThis.htmx.process(now);
+}
+
 /** Where a person was in pieces that are being loaded anew. @type {WeakMap<Element, ReturnType<typeof placeIn>>} */
 const left = new WeakMap();
 
@@ -237,6 +266,7 @@ document.addEventListener("htmx:beforeSend", (event) => {
   const { target, xhr } = /** @type {CustomEvent} */ (event).detail;
   sent += 1;
   numbers.set(xhr, sent);
+  spokenBefore.set(xhr, spoken);
   about(target).asked = sent;
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
@@ -247,8 +277,14 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 document.addEventListener("htmx:afterSwap", (event) => goBack(/** @type {CustomEvent} */ (event).detail.target));
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
-  const { target } = /** @type {CustomEvent} */ (event).detail;
+  const { detail } = /** @type {CustomEvent} */ (event);
+  const { target, fragment } = detail;
   left.set(target, placeIn(target));
+  const now = fragment.firstElementChild;
+  if (!target.id || now?.id !== target.id) return;
+  detail.shouldSwap = false;
+  renew(target, now);
+  target.dispatchEvent(new CustomEvent("htmx:oobAfterSwap", { bubbles: true, detail })); // htmx says so only where it swaps
 });
 document.addEventListener("htmx:oobAfterSwap", (event) => goBack(/** @type {CustomEvent} */ (event).detail.target));
 document.addEventListener("htmx:beforeRequest", (event) => {
