@@ -12,22 +12,25 @@ export function isDark() {
  * @param {string} text
  */
 export function say(text) {
-  spoken += 1;
-  const line = document.getElementById("status");
-  if (line) line.textContent = text;
+  sent += 1;
+  tellOf(sent, text);
 }
 
-let spoken = 0; // how often that was
-/** The same, when a request was sent. @type {WeakMap<XMLHttpRequest, number>} */
-const spokenBefore = new WeakMap();
+/** @param {number} number of what the words are about @param {string} text */
+function tellOf(number, text) {
+  const line = document.getElementById("status");
+  if (line) line.textContent = text;
+  said = number;
+}
 
 /**
- * Say what an answer says, unless something newer was said while it was on its way.
+ * Say what an answer says, unless the line is about something newer by now.
  * @param {XMLHttpRequest} xhr
  * @param {string} text
  */
 export function sayOf(xhr, text) {
-  if (spokenBefore.get(xhr) === spoken) say(text);
+  const number = numbers.get(xhr) ?? sent;
+  if (number >= said) tellOf(number, text);
 }
 
 /**
@@ -199,8 +202,9 @@ document.addEventListener("click", (event) => {
   }
 });
 
-/** Requests so far; each has the next number. */
+/** Requests, and messages that answer none, so far; each has the next number. */
 let sent = 0;
+let said = 0; // the number of what the status line is about
 /** @typedef {{asked: number, done: number}} Known of a place: its last request, and the last change whose answer stands there */
 /** @type {Map<string, Known>} */
 const byId = new Map();
@@ -266,7 +270,6 @@ document.addEventListener("htmx:beforeSend", (event) => {
   const { target, xhr } = /** @type {CustomEvent} */ (event).detail;
   sent += 1;
   numbers.set(xhr, sent);
-  spokenBefore.set(xhr, spoken);
   about(target).asked = sent;
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
