@@ -350,7 +350,7 @@ def test_only_what_differs_in_the_list_of_texts_is_touched(shelf: Path) -> None:
 
 def test_an_answer_that_comes_late_does_not_replace_a_newer_message(shelf: Path) -> None:
     with studio_there(shelf) as there, browsing(there) as tab:
-        page, held = tab.page, []
+        page, held = tab.page, list[Any]()
         tab.open("/projects/lamp/edit/climax")
         page.get_by_text("Status and notes").click()
         page.route("**/edit-parts/mark", lambda one: held.insert(0, one))

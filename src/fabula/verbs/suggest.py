@@ -120,10 +120,10 @@ async def suggest(
     ] = "",
     count: Annotated[int, Field(ge=1, le=MOST, description="The number of suggestions.")] = 3,
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
-    skip: Annotated[int, Field(ge=0, le=1_000, description="How many you have already seen.")] = 0,
+    skip: Annotated[int, Field(ge=0, le=1_000, description="How many were seen.")] = 0,
     take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
     unsaved: Annotated[
-        str | None, Field(max_length=MAX_FILE, description="The text that you are typing, if it is not saved yet.")
+        str | None, Field(max_length=MAX_FILE, description="The text that you are typing, if not saved yet.")
     ] = None,
     model: ModelName = "",
     budget_tokens: MostTokens = None,
