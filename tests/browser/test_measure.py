@@ -1,4 +1,4 @@
-"""The Measure page as a person goes: measuring, its result, two reports beside each other, verdicts looked for."""
+"""The Measure page as a person goes: measuring, its result, and verdicts."""
 
 from __future__ import annotations
 
@@ -52,36 +52,14 @@ def judged(tab: Tab, model: str) -> None:
     expect(page.locator("#measuring")).to_contain_text("finished")
 
 
-def test_a_story_is_judged_twice_the_reports_are_compared_and_verdicts_found(tmp_path: Path) -> None:
+def test_a_story_is_judged_and_verdicts_are_shown(tmp_path: Path) -> None:
     with studio_there(two_projects(tmp_path)) as there, browsing(there) as tab:
         page = tab.page
         tab.open(MEASURE)
         judged(tab, judge(tmp_path, "A"))
-        tab.open(f"{MEASURE}/evaluation/atlas")
-        judged(tab, judge(tmp_path, "B"))
-        page.click("#beside")
-        page.click("#choices a >> nth=0")
-        expect(page.locator("h1")).to_contain_text("two reports next to each other")
-        row = page.locator("tr", has_text="ties/plot")
-        expect(row.locator(".apart")).to_have_text("0")
-        expect(page.locator("tr", has_text="first position wins/plot").locator(".apart")).to_have_text("-1")
-        page.click("text=Swap the reports")
-        expect(page.locator("tr", has_text="first position wins/plot").locator(".apart")).to_have_text("1")
-        tab.open(f"{MEASURE}/evaluation/pairwise")
-        every = page.locator("#verdicts details").count()
-        page.focus("#words")
-        page.keyboard.type("promised kept")
-        expect(page.locator("#verdicts")).to_contain_text("Found 0 of 5.")
-        page.fill("#words", "promised")
-        expect(page.locator("#verdicts mark >> nth=0")).to_have_text("promised")
-        page.fill("#words", "")
-        page.select_option("#question", "development")
-        page.select_option("#winner", "same")
-        expect(page.locator("#verdicts details")).to_have_count(1)
-        assert every > 1
-        expect(page).to_have_url(re.compile(r"winner=same&question=development"))
-        page.reload()
-        expect(page.locator("#verdicts details")).to_have_count(1)
+        expect(page.locator("#verdicts")).to_contain_text("30 verdicts on 5 questions.")
+        page.click("#verdicts summary >> nth=0")
+        expect(page.locator("#verdicts blockquote >> nth=0")).to_contain_text("It keeps what it promised.")
         tab.check()
 
 
@@ -128,18 +106,14 @@ def hostile(folder: Path) -> None:
     (folder / "ratings.jsonl").write_text(write_ratings(said), "utf-8")
 
 
-def test_reports_verdicts_and_comparisons_are_for_everybody(tmp_path: Path) -> None:
+def test_reports_and_verdicts_are_for_everybody(tmp_path: Path) -> None:
     shelf = two_projects(tmp_path)
     hostile(shelf / "one" / "evaluation")
     hostile(shelf / "two" / "evaluation")
     pages = (
-        f"{MEASURE}/evaluation/atlas?words=kettle",
+        f"{MEASURE}/evaluation/atlas",
         f"{MEASURE}/evaluation/surface",
         f"{MEASURE}/evaluation/odd",
-        f"{MEASURE}/compare?one=evaluation/surface",
-        f"{MEASURE}/compare?one=evaluation/surface&other=two/evaluation/surface",
-        f"{MEASURE}/compare?one=evaluation/odd&other=two/evaluation/odd",
-        f"{MEASURE}/compare?one=evaluation/odd&other=two/evaluation/atlas",
         f"{MEASURE}/learning",
     )
     with studio_there(shelf) as there, browsing(there) as tab:

@@ -13,6 +13,7 @@ from fabula.app.plan_cards import moved_volumes, plan_cards
 from fabula.app.replacing import Search
 from fabula.app.titles import HeadedText
 from fabula.base.errors import UsageError
+from fabula.project.folder import ProjectFolder
 from fabula.verbs.home import Project
 from killed import kill_in_writing
 
@@ -682,6 +683,23 @@ def test_cards_are_read_proposed_and_accepted_one_by_one_and_paid_once(cli: Cli,
     for _ in range(2):
         assert cli("undo", "lamp").code == 0
     assert (lamp / "plan/chapters.md").read_text() == before
+
+
+def test_a_card_that_was_refused_is_proposed_again_only_by_name(cli: Cli, lamp: Path) -> None:
+    replies = "".join(f"{json.dumps(path)} = {json.dumps(json.dumps(card))}\n" for path, card in CARDS.items())
+    (cli.folder / "script.toml").write_text(f"{SCRIPT}{replies}")
+    card = cli("text", "outline", "lamp", "--json").json["cards"][1]
+    with ProjectFolder.open(lamp).recorded() as journal:
+        journal.decisions.add(card["name"], "refuse", card["text"])
+    ran = cli("text", "outline", "lamp")
+    assert f"Refused before, so not proposed again: {TWO}." in ran.out
+    assert "The boat is late." not in ran.out
+    assert "Nothing is saved yet." in ran.err
+    assert "The boat is late." in cli("text", "outline", "lamp", "--only", TWO).out
+    assert cli("text", "outline", "lamp", "--accept-all").code == 0
+    assert "The boat is late." not in (lamp / "plan/chapters.md").read_text()
+    assert cli("text", "outline", "lamp", "--accept", TWO).code == 0
+    assert "The boat is late." in (lamp / "plan/chapters.md").read_text()
 
 
 def test_what_cannot_be_outlined_is_said(cli: Cli, lamp: Path) -> None:

@@ -97,15 +97,6 @@ def test_a_persona_becomes_a_card(cli: Cli, card: Path, here: Path) -> None:
     assert "Did you mean 'Tobias'?" in wrong.err
 
 
-def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) -> None:
-    ran = cli("text", "card", str(card), "--say", "Mind the reef!")
-    assert "The reef has a bell." in ran.out
-    assert cli("text", "card", str(card), "--say", "x", "--json").json == {"shown": [], "left_out": 0, "tokens": 0}
-    assert "The message triggers no entry." in cli("text", "card", str(card), "--say", "x").out
-    (here / "bare.json").write_text('{"name": "Jon", "description": ""}', encoding="utf-8")
-    assert "has no lorebook" in cli("text", "card", "bare.json", "--say", "x").err
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -119,7 +110,6 @@ def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) 
         (("mara.json", "--to", "png"), "cannot be printed"),
         (("mara.json", "--to", "png", "--picture", "none.png", "--out", "x.png"), "or give a PNG picture."),
         (("mara.json", "--to", "png", "--picture", "mara.json", "--out", "x.png"), "is not a PNG"),
-        (("mara.json", "mara.json", "--say", "x"), "--say requires one card"),
         (("none.png",), "There is no file none.png."),
         (("brief.md",), "is not JSON"),
     ],

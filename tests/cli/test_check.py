@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,19 @@ def test_the_reader_finds_and_quotes_both_places_and_says_why(cli: Cli, story: P
     assert list(kept)[:2] == ["id", "hallucination"]
     assert (kept["x"], kept["y"], kept["root_cause_id"]) == (1, 2, 1)
     assert (kept["paragraph_x"], kept["paragraph_y"], kept["sure"]) == (2, 4, "certain")
+
+
+def test_the_status_counts_open_findings_and_what_checks_have_used(cli: Cli, story: Path) -> None:
+    cli("import", "story.md", "--out", "book")
+    assert "The last check" not in cli("status", "book").out
+    assert cli("status", "book", "--json").json["open_findings"] is None
+    checked = cli("check", "book", *MODEL)
+    found = cli("status", "book").out
+    assert "The last check: 1 open finding. See book/evaluation/atlas.html." in found
+    assert re.search(r"Checks and evaluations have used [\d,]+ tokens, cost \$0, which no budget of the project", found)
+    (key,) = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", checked.out)
+    assert cli("check", "book", "--dismiss", f"{key}=She has two.").code == 0
+    assert "The last check: 0 open findings." in cli("status", "book").out
 
 
 def test_what_was_asked_is_not_asked_again_and_keys_stay(cli: Cli, story: Path) -> None:
@@ -268,6 +282,8 @@ def test_a_dry_run_says_how_much_is_replied_or_why_nobody_can_read_the_story(cli
     assert "Nobody would be asked" not in ran.out
     assert "long is not read by role 'reader'. This prompt has about" in ran.out
     assert "Give this role a model with a larger context." in ran.out
+    ran = cli("check", "long.md", "--model", "smollm2", "--set", "reading=whole")
+    assert "\nlong is not read by role 'reader'. This prompt has about" in ran.err  # before the first call
 
 
 def test_known_errors_score_the_method_and_the_judge(cli: Cli, story: Path) -> None:

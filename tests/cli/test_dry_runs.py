@@ -33,7 +33,6 @@ ASKING = (
     ("evaluate", "editorial,rubric", "a.md", "b.md", *SCRIPT),
     ("evaluate", "ttcw", "a.md", *SCRIPT),
     ("lab", "inject", "a.md", "--out", "made", "--n", "1", *SCRIPT),
-    ("lab", "digress", "a.md", "--as", "Mara", "--with", "Tobias", *SCRIPT),
     ("data", "backtranslate", "a.md", "--brief", "brief.md", "--out", "made", *SCRIPT),
 )
 

@@ -12,7 +12,7 @@ import pytest
 
 import forked
 from fabula.base.errors import UsageError
-from fabula.base.locks import lock
+from fabula.base.files import lock
 from fabula.engine.event_log import LONGEST, EventLog
 from fabula.engine.events import CallRetried, Kept, TextArrived
 from fabula.systems import systems

@@ -398,3 +398,31 @@ def test_blank_lines_come_back_as_they_were(suffix: str, cli: Cli) -> None:
     assert cli("update", "lamp", "--yes").code == 0
     changed = text.replace("## Two\nShe left.", "## Two\n\nShe stayed.")
     assert cli("export", "lamp", "--format", suffix, "--out", "-").out == changed
+
+
+def test_the_chapters_of_ones_own_prose_stay_apart_in_the_sample(cli: Cli) -> None:
+    (cli.folder / "gut.txt").write_text("CHAPTER I\n\nIt was dark.\n\nCHAPTER II\n\nIt was light.\n", encoding="utf-8")
+    assert cli("import", "gut.txt", "--out", "own", "--own").code == 0
+    sample = (cli.folder / "own/voice/gut.md").read_text(encoding="utf-8")
+    assert sample == "# CHAPTER I\n\nIt was dark.\n\n# CHAPTER II\n\nIt was light.\n"
+
+
+def test_an_export_as_json_is_imported_with_its_title_and_each_heading_once(cli: Cli, lamp: Path) -> None:
+    assert cli("export", "lamp", "--format", "json", "--out", "lamp.json").code == 0
+    ran = cli("import", "lamp.json", "--out", "again", "--json")
+    assert ran.json["title"] == "The Lamp"
+    assert (cli.folder / "again/brief.md").read_text(encoding="utf-8").startswith("# The Lamp\n")
+    assert told((cli.folder / "again/story.md").read_text(encoding="utf-8")) == told(NOVEL)
+
+
+def test_no_model_is_written_into_a_project_unless_it_is_named(
+    cli: Cli, lamp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABULA_MODEL", "openai-chat:tale")
+    ran = cli("import", "novel.md", "--out", "bare", "--author", "Nora Vance")
+    assert ran.code == 0, ran.err
+    assert (cli.folder / "bare/fabula.toml").read_text(encoding="utf-8").partition("\n")[2] == (
+        'system = "end-to-end"\n\n[author]\nname = "Nora Vance"\n'
+    )
+    assert cli("status", "bare").out.startswith("The Lamp: end-to-end (improved), openai-chat:tale\n")
+    assert cli("check", "bare", "--dry-run", "--json").json["calls"][0]["performer"].startswith("openai-chat:tale")

@@ -6,10 +6,11 @@ import pytest
 
 from fabula.app.bills import Bill, dollars
 from fabula.cli.bill import bill_table
-from fabula.cli.progress import ProgressDisplay, counted, duration
+from fabula.cli.progress import ProgressDisplay, Waiting, counted, duration
 from fabula.cli.terminal import Terminal, safe, table
 from fabula.engine.dry_run import PlannedCall
 from fabula.engine.events import (
+    AnswersAwaited,
     CallFinished,
     CallLost,
     CallRetried,
@@ -242,3 +243,28 @@ def test_keys_of_the_environment_are_not_shown(capsys: pytest.CaptureFixture[str
     terminal = Terminal(environ={"OPENAI_API_KEY": "sk-12345678", "MY_TOKEN": "short", "HOME": "a-folder"})
     terminal.say("sk-12345678 and short and a-folder")
     assert capsys.readouterr().out == "[key] and short and a-folder\n"
+
+
+@pytest.mark.parametrize(("lively", "json", "told"), [(True, False, 1), (False, False, 0), (True, True, 0)])
+def test_a_terminal_is_told_once_where_each_reply_in_a_file_belongs(
+    lively: bool,  # noqa: FBT001 - a case
+    json: bool,  # noqa: FBT001 - a case
+    told: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(Terminal, "lively", property(lambda _: lively))
+    listener = Waiting(Terminal(json=json))
+    files = ("plot--plan--1.answer.md", "writer--one--1.answer.md")
+    listener(AnswersAwaited("answers", files))
+    listener(AnswersAwaited("answers", files[1:]))
+    said = capsys.readouterr().err
+    for name in ("plot--plan--1", "writer--one--1"):
+        line = f"waiting for the reply to answers/{name}.prompt.md: write it to {name}.answer.md in the same folder"
+        assert said.count(line) == told
+
+
+def test_a_run_says_so_too(progress: ProgressDisplay, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        progress(AnswersAwaited("answers", ("plot--plan--1.answer.md",)))
+    assert capsys.readouterr().err.count("waiting for the reply to answers/plot--plan--1.prompt.md") == 1

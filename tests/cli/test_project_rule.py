@@ -129,3 +129,28 @@ def test_a_name_that_is_no_folder_is_named_where_there_is_no_project(
 def test_a_text_is_named_after_its_project_from_outside(cli: Cli, project: Path) -> None:
     assert cli("show", "lamp", "climax").code == 0
     assert cli("show", "lamp", "climax", "--versions").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("text", "replace", "lamp", "coal", "peat"), "project after -C: `fabula text replace coal peat -C lamp`."),
+        (("text", "replace", "lamp", "coal"), "lamp is a project folder, which this command takes after -C"),
+        (("text", "replace"), "Write `fabula text replace OLD NEW -C PROJECT`."),
+        (("text", "snapshot", "lamp"), "lamp is a project folder, which this command takes after -C"),
+        (("codex", "show", "Mara"), "If it is the name of an entry, write `fabula codex show --name Mara`."),
+        (("codex", "set", "Mara Quist"), "Write `fabula codex set --name 'Mara Quist'`."),
+        (("codex", "remove", "lamp"), "Write `fabula codex remove lamp --name TEXT`."),
+        (
+            ("text", "note", "lamp", "climax", "Too", "dark."),
+            "Write `fabula text note lamp climax --text 'Too dark.'`.",
+        ),
+        (("text", "pin", "climax"), "before it, `FOLDER climax`, or after -C: `climax -C FOLDER`."),
+    ],
+)
+def test_a_message_says_what_to_type_where_a_project_or_a_name_is_in_the_wrong_place(
+    cli: Cli, project: Path, line: tuple[str, ...], said: str
+) -> None:
+    (cli.folder / "brief.md").unlink()  # it would make this folder a project
+    ran = cli(*line)
+    assert (ran.code == 0, said in ran.err) == (False, True), ran.err

@@ -155,3 +155,21 @@ def test_a_place_that_is_not_there_is_an_error(cli: Cli, lamp: Path, options: tu
     ran = cli("text", "suggest", str(lamp), "climax", *options)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_a_length_in_words_takes_the_place_of_a_sentence_or_scene(cli: Cli, lamp: Path) -> None:
+    line = ("text", "suggest", "lamp", "climax", "--kind", "continue", "--amount", "scene", "--count", "1")
+    assert cli(*line, "--words", "100-140").code == 0
+    assert "Write on from this place: about 120 words, between 100 and 140, and stop there" in prompts(cli)[-1]
+    assert "end where this scene has done" not in prompts(cli)[-1]
+    cli("text", "suggest", "lamp", "climax", "--kind", "describe", "--count", "1", "--words", "30")
+    assert (
+        "at this place of the story: about 30 words, between 27 and 33, so many sentences that notice"
+        in prompts(cli)[-1]
+    )
+    cli(*line, "--note", "Eighty words.")
+    assert "end where this scene has done" in prompts(cli)[-1]
+    assert "If the wish says how long it should be or where it should end, the wish counts" in prompts(cli)[-1]
+    said = cli("text", "suggest", "lamp", "climax", "--passage", "Mara held ... hands.", "--words", "9").err
+    assert "--words is the length of a continuation or description. For reword, say it in --note." in said
+    assert "'many' is not a number of words." in cli(*line, "--words", "many").err

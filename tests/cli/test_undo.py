@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from commandline import BY_PARTS
@@ -45,20 +46,27 @@ def test_a_retake_of_an_edited_text_is_one_and_brings_the_edit_back(cli: Cli, pr
     assert "Jonas carried the coal" in text_of(project, "story/05-resolution.md")
 
 
-def test_changed_files_are_taken_back_together_and_apart_from_the_command_that_took_them_over(
+def test_changed_files_are_taken_back_one_by_one_and_apart_from_the_command_that_took_them_over(
     cli: Cli, project: Path
 ) -> None:
-    before = [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")]
+    files = ("story/03-climax.md", "plan/characters.md")
+    before = [text_of(project, file) for file in files]
     (project / "plan/characters.md").write_text("Mara, ten.\n")
     (project / "story/03-climax.md").write_text("It was dark.\n")
+    os.utime(project / "story/03-climax.md", (1e9, 1e9))  # changed first, though its name comes last
     ran = cli("text", "pin", "setting", "-C", "lamp")
     assert "Applied from your files: plan/characters.md, story/03-climax.md." in ran.err
     assert cli("undo", "lamp").out.startswith("Undone: pin of Setting (")
     assert text_of(project, "plan/characters.md") == "Mara, ten."
-    assert cli("undo", "lamp").out.startswith("Undone: your changes to Characters and Climax (")
-    assert [text_of(project, file) for file in ("plan/characters.md", "story/03-climax.md")] == before
-    assert cli("redo", "lamp").out == "Redone: your changes to Characters and Climax.\n"
+    ran = cli("undo", "lamp")
+    assert ran.out.startswith("Undone: your change to Characters (")
+    assert "another `fabula undo lamp` undoes: your change to Climax." in ran.err
+    assert [text_of(project, file) for file in files] == ["It was dark.", before[1]]
+    assert cli("undo", "lamp").out.startswith("Undone: your change to Climax (")
+    assert [text_of(project, file) for file in files] == before
+    assert cli("redo", "lamp").out == "Redone: your change to Climax.\n"
     assert text_of(project, "story/03-climax.md") == "It was dark."
+    assert cli("redo", "lamp").out == "Redone: your change to Characters.\n"
     assert cli("redo", "lamp").out == "Redone: pin of Setting.\n"
     assert states(cli)["setting"] == "pinned"
 

@@ -17,7 +17,6 @@ from fabula.project.sample import copy_sample
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on Unix")
 _SLOW = """
 import os, time
 def play(prompt):

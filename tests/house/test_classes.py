@@ -122,7 +122,6 @@ REASONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "Mended": ("Rewritten",),
         "Beginning": ("ArtefactText",),
         "CallFilter": ("ArtefactVersion",),
-        "Utterance": ("ChatMoving",),
         "Decision": ("OtherCall",),
         "Detection": ("InjectedError",),
         "PromptedStory": ("MeasuredStory",),

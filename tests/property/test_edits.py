@@ -29,7 +29,7 @@ CASES = [
     for case in cases()
     if case.config.get("orchestrator") is None
     and (case.plan or case.system.name != "dramatron")
-    and case.system.name not in ("best-of-n", "chosen-draft", "chosen-outline")  # nor can a judge's choice be read
+    and case.system.name not in ("best-of-n", "chosen-draft")  # nor can a judge's choice be read
     and not case.config.keys() & {"tokens", "calls", "usd"}  # what an edited text took before stays counted
 ]
 WORDS = ("lamp", "boat", "storm", "letter", "stairs", "bread", "reef", "glass", "wind", "rope", "harbour", "night")

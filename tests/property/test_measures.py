@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.craft.ngrams import TokenHashes, repeated
 from fabula.craft.tokens import rouge_tokens
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import SystemPrompts
@@ -20,6 +19,7 @@ from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.rouge.scoring import VARIANTS, lcs_length, scores, subsequence, union_lcs
+from fabula.evaluators.surface.repetition import TokenHashes, repeated
 from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate

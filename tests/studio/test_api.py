@@ -94,7 +94,10 @@ async def test_projects_are_listed_and_made(tmp_path: Path) -> None:
         assert (await api.client.post("/api/v1/projects", json=story)).json()["project"] == "the-lamp"
         assert (tmp_path / "the-lamp" / "brief.md").is_file()
         novel = {"text": "# One\n\nMara.\n\n# Two\n\nIvan.", "source": "novel.md", "title": "The Quay"}
-        line = (await api.client.post("/api/v1/manuscripts", json=novel)).json()
+        own = {**novel, "author": "Nora Vance", "own": True}
+        line = (await api.client.post("/api/v1/manuscripts", json=own)).json()
+        assert 'name = "Nora Vance"' in (tmp_path / "the-quay" / "fabula.toml").read_text()
+        assert (tmp_path / "the-quay" / "voice" / "novel.md").read_text() == "# One\n\nMara.\n\n# Two\n\nIvan.\n"
         assert (line["project"], line["words"], line["system"]) == ("the-quay", 4, "end-to-end")
         texts = (await api.client.get("/api/v1/projects/the-quay/artefacts?folder=story")).json()["artefacts"]
         assert [(one["name"], one["stale"]) for one in texts] == [("one", False), ("two", False)]

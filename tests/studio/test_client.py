@@ -50,11 +50,8 @@ def test_what_was_measured_is_read_through_the_client(client: Client) -> None:
     assert (line.name, line.evaluator, line.earlier) == ("evaluation/atlas", "atlas", False)
     report = sample.report(line.name)
     assert {"of": "story", "what": "findings", "value": 1.0}.items() <= report.rows[0].items()
-    same = sample.compare(line.name, line.name)
-    assert (same.problem, same.settings) == ("", {})
-    assert next(row for row in same.rows if row.what == "confirmed").said == "not told apart"
-    found = sample.verdicts(line.name, "kettle", winner="error")
-    assert (found.total, found.found) == (2, 1)
+    found = sample.verdicts(line.name, most=1)
+    assert (found.total, len(found.verdicts)) == (2, 1)
     assert found.verdicts[0].reason.startswith("Paragraph 34 has the kettle")
     with pytest.raises(UsageError, match="Did you mean 'evaluation/atlas'"):
         sample.report("evaluation/altas")

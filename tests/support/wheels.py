@@ -10,13 +10,10 @@ import tomllib
 import venv
 import zipfile
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 import fabula
-
-_WINDOWS: Final = sys.platform == "win32"
 
 
 def wheel_of(folder: Path, home: Path) -> Path:
@@ -46,9 +43,9 @@ def wheel_of(folder: Path, home: Path) -> Path:
 
 def environment_with(wheel: Path, home: Path) -> Path:
     """The Python of a new environment with the wheel, by pip and without an index, beside fabula and its packages."""
-    builder = venv.EnvBuilder(symlinks=not _WINDOWS)
+    builder = venv.EnvBuilder(symlinks=True)
     builder.create(home)
-    python = home / ("Scripts/python.exe" if _WINDOWS else "bin/python")
+    python = home / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python))
     asked = (*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel))
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

@@ -14,10 +14,12 @@ from fabula.app.checking import CODEX, stories_to_check
 from fabula.app.codex import CodexRow, codex_of
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.findings import mended
+from fabula.app.importing import import_manuscript
 from fabula.app.item_files import EVERYTHING
 from fabula.app.world import WORLD_FILE
 from fabula.app.writing import Options
 from fabula.base.errors import PlanError, UnknownNameError, UsageError
+from fabula.continuity.parts import manuscript
 from fabula.craft.narratives import entries_read
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
@@ -129,6 +131,20 @@ def test_codices_in_other_forms_are_changed_too(text: str) -> None:
     after = parse_codex(changed_codex(text, "C", CodexEntry("C", aliases=("c", "的"), notes="- x")))
     assert (after.entries[:-1], after.left_out) == (before.entries, before.left_out)
     assert after.entries[-1] == CodexEntry("C", aliases=("c", "的"), notes="- x")
+
+
+def test_the_first_entry_is_one_decision_and_one_undo_takes_it_back(tmp_path: Path) -> None:
+    copy_sample(tmp_path / "it")
+    (tmp_path / "it/plan/codex.yaml").unlink(missing_ok=True)
+    project = Project.open(tmp_path / "it", {})
+    before = project.status().undo
+    project.set_entry("Mara Quist", secret="Let it go out.")
+    undone = project.undo()
+    assert undone.wording == "edit of Codex"
+    assert undone.further == before
+    assert not (tmp_path / "it/plan/codex.yaml").exists()
+    project.redo()
+    assert "Let it go out." in (tmp_path / "it/plan/codex.yaml").read_text(encoding="utf-8")
 
 
 def test_all_problems_of_the_file_are_said_with_their_lines() -> None:
@@ -277,8 +293,8 @@ def test_the_checker_reads_what_the_codex_says_and_a_finding_quotes_it(sample: P
 def test_a_name_in_a_text_says_who_it_is(sample: Project) -> None:
     codex = codex_of(sample)
     text = "Then Ivan came."
-    assert codex.named_at(text, 6) == "Ivan Utting"
-    assert codex.named_at(text, 2) == ""
+    assert codex.named_at(text, 6) == ("Ivan Utting",)
+    assert codex.named_at(text, 2) == ()
     said = codex.about("Ivan Utting", 3)
     assert said[0] == "Ivan Utting (person)"
     assert any(one.startswith("Known by the end of “Climax”:\n- Ivan Utting, weight: 60 kg") for one in said)
@@ -337,3 +353,57 @@ def test_a_reading_proposes_what_the_text_names_and_each_is_accepted_or_refused(
     folder.write_given("plan/narrative.md", f"{STORY} Ермил ушёл.")
     assert not project.codex().was_read, "it is another version"
     assert any(one.proposed for one in project.codex().entries), "whose names are not forgotten"
+
+
+TWO = "Anna the elder came; the little one hid. Anna, said Anna Vogt. Thomas waved at Tom, and Tom, his son, waved."
+TWINS = [
+    {"kind": "person", "name": "Anna", "aliases": ["the elder", "Anna Vogt"], "description": "She comes in."},
+    {"kind": "person", "name": "Anna", "aliases": ["the little one"], "description": "A child who hides."},
+    {"kind": "person", "name": "Anna", "aliases": ["the elder"], "description": ""},
+    {"kind": "person", "name": "Thomas", "aliases": ["Tom"], "description": "He waves."},
+    {"kind": "person", "name": "Tom", "aliases": [], "description": "His son."},
+    {"kind": "person", "name": "the narrator", "narrator": True, "description": "Who sees it."},
+    {"kind": "person", "name": "the neighbour", "aliases": [], "description": "Nobody in this text."},
+]
+
+
+def test_two_people_of_one_name_stay_two_and_nobody_says_which_of_them_a_text_means(tmp_path: Path) -> None:
+    import_manuscript(tmp_path / "it", manuscript(TWO), "two.md", {"system": "vanilla", "model": "scripted:none"})
+    folder = ProjectFolder.open(tmp_path / "it")
+    options = Options(environ={}, models={"scripted:none": ScriptedModel(lambda _: json.dumps({"entries": TWINS}))})
+    folder.write_given("plan/codex.yaml", "entries:\n- {name: Anna, description: Which of them?}\n")
+    asyncio.run(read_names(folder, folder.settings, options, entries_read))
+    project = Project.open(tmp_path / "it", {})
+    expected = {
+        "Anna": ((), ("Which of them?",)),
+        "Anna (the elder)": (("Anna", "the elder", "Anna Vogt"), ("She comes in.",)),
+        "Anna (the little one)": (("Anna", "the little one"), ("A child who hides.",)),
+        "Thomas": (("Tom",), ("He waves.",)),
+        "Tom": ((), ("His son.",)),
+        "the narrator": ((), ("Who sees it.",)),
+    }
+    assert {one.name: (one.aliases, one.about) for one in project.codex().entries} == expected
+    codex = codex_of(project)
+    assert codex.named_at(TWO, TWO.index("little")) == ("Anna (the little one)",)
+    assert codex.said_at(TWO, TWO.index("Anna,"), None) == [
+        "This name may mean Anna, Anna (the elder) or Anna (the little one)."
+    ]
+    assert codex.said_at(TWO, TWO.index("Tom"), None) == ["This name may mean Thomas or Tom."]
+    assert {name: row(project, name).count for name in ("Thomas", "Tom", "Anna (the elder)")} == {
+        "Thomas": 3,
+        "Tom": 2,
+        "Anna (the elder)": 3,
+    }
+    assert "“Tom” may mean Thomas or Tom. Its mentions count for each." in codex.about("Thomas", None)
+    project.set_entry("Thomas")
+    project.set_entry("Anna (the little one)", new_name="Anne")
+    assert {name: (row(project, name).own or CodexEntry("")).aliases for name in ("Thomas", "Anne")} == {
+        "Thomas": (),
+        "Anne": ("the little one",),
+    }, "an alias of another is not written down"
+    assert row(project, "Anna (the little one)").name == "Anne"
+    project.remove_entry("Anna")
+    with pytest.raises(UsageError, match=r"'Anna' may mean Anne or Anna \(the elder\)\. Specify one of these\."):
+        project.set_entry("Anna", secret="Hers.")
+    project.set_entry("Anna (the elder)")
+    assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna", "Anna (the little one)"}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.data import wikiplots, writing_prompts
 from fabula.data.archives import content, lines
+from fabula.data.corpora import wikiplots, writing_prompts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,13 +89,13 @@ def test_wikiplots_are_titles_with_sentences(tmp_path: Path) -> None:
     members = {"plots": "One.\nTwo.\n<EOS>\nThree.\n<EOS>\n", "titles": "A\nB\n"}
     zipped(tmp_path / "plots.zip", members)
     for path in (tmp_path, tmp_path / "plots.zip"):
-        found = list(wikiplots.plots(path))
+        found = list(wikiplots(path))
         assert [(plot.title, plot.text) for plot in found] == [("A", "One. Two."), ("B", "Three.")]
     folder = tmp_path / "plain"
     folder.mkdir()
     for name, text in members.items():
         (folder / name).write_text(text)
-    assert len(list(wikiplots.plots(folder))) == 2
+    assert len(list(wikiplots(folder))) == 2
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_wikiplots_are_titles_with_sentences(tmp_path: Path) -> None:
 def test_wikiplots_that_do_not_fit_are_named(tmp_path: Path, plots: str, titles: str, expected: str) -> None:
     zipped(tmp_path / "plots.zip", {"plots": plots, "titles": titles})
     with pytest.raises(UsageError, match=expected):
-        list(wikiplots.plots(tmp_path))
+        list(wikiplots(tmp_path))
 
 
 def test_writing_prompts_are_pairs_of_lines(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_writing_prompts_are_pairs_of_lines(tmp_path: Path) -> None:
         tmp_path / "writingPrompts.tar.gz",
         {"writingPrompts/test.wp_source": source, "writingPrompts/test.wp_target": target},
     )
-    found = list(writing_prompts.stories(tmp_path, "test"))
+    found = list(writing_prompts(tmp_path, "test"))
     assert [(pair.tag, pair.prompt) for pair in found] == [
         ("WP", "A door opens ."),
         ("EU", "Another ."),
@@ -128,7 +128,7 @@ def test_writing_prompts_are_pairs_of_lines(tmp_path: Path) -> None:
     ]
     assert [pair.story for pair in found] == ["He went in .\n\nDark .", "B\u2028b", "C"]
     with pytest.raises(UnknownNameError, match=r"'tests'\. Did you mean 'test'"):
-        list(writing_prompts.stories(tmp_path, "tests"))  # type: ignore[arg-type] # what a caller may do
+        list(writing_prompts(tmp_path, "tests"))
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_writing_prompts_that_do_not_fit_are_named(tmp_path: Path, source: str, 
     (tmp_path / "valid.wp_source").write_text(source)
     (tmp_path / "valid.wp_target").write_text(target)
     with pytest.raises(UsageError, match=expected):
-        list(writing_prompts.stories(tmp_path, "valid"))
+        list(writing_prompts(tmp_path, "valid"))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.training_summaries import dialogue_source, read_dialogues
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data.dialogsum import Dialogue, dialogues, splits
-from fabula.training.dialogues import dialogue_source, read_dialogues
 
 if TYPE_CHECKING:
     from pathlib import Path

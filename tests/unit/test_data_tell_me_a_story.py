@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.data.tell_me_a_story import stories
+from fabula.data.corpora import tell_me_a_story
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def sealed(folder: Path, rows: list[dict[str, Any]], split: str = "test") -> Pat
 
 
 def test_stories_are_decrypted_in_memory(tmp_path: Path) -> None:
-    first, second = stories(sealed(tmp_path, ROWS), "test")
+    first, second = tell_me_a_story(sealed(tmp_path, ROWS), "test")
     assert (first.id, first.system, first.prompt) == ("tell-me-a-story/test/7", "Humans", "tell-me-a-story-test-7")
     assert first.brief
     assert first.brief.text == "Write about a lamp."
@@ -56,9 +56,9 @@ def test_keys_may_lie_unpacked_and_stories_plain(tmp_path: Path) -> None:
         for name in ("private_key.pem", "skey.key"):
             (tmp_path / name).write_bytes(keys.read(f"keys/{name}"))
     (tmp_path / "keys.zip").unlink()
-    assert len(stories(tmp_path, "test")) == 2
+    assert len(tell_me_a_story(tmp_path, "test")) == 2
     (tmp_path / "tell-me-a-story-train.jsonl").write_text(json.dumps(ROWS[0]) + "\n")
-    assert len(stories(tmp_path, "train")) == 1
+    assert len(tell_me_a_story(tmp_path, "train")) == 1
 
 
 def test_other_keys_do_not_fit(tmp_path: Path) -> None:
@@ -66,15 +66,15 @@ def test_other_keys_do_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "tell-me-a-story-test_encrypted.jsonl"
     path.write_bytes(Fernet(Fernet.generate_key()).encrypt(b"x"))
     with pytest.raises(UsageError, match="do not fit the keys"):
-        stories(tmp_path, "test")
+        tell_me_a_story(tmp_path, "test")
     with zipfile.ZipFile(tmp_path / "keys.zip", "w") as keys:
         keys.writestr("private_key.pem", "no key")
     with pytest.raises(UsageError, match="cannot be used"):
-        stories(tmp_path, "test")
+        tell_me_a_story(tmp_path, "test")
     with zipfile.ZipFile(tmp_path / "keys.zip", "w") as keys:
         keys.writestr("private_key.pem", pem(ec.generate_private_key(ec.SECP256R1())))
     with pytest.raises(UsageError, match="is not an RSA key"):
-        stories(tmp_path, "test")
+        tell_me_a_story(tmp_path, "test")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_other_keys_do_not_fit(tmp_path: Path) -> None:
 )
 def test_a_wrong_line_is_named(tmp_path: Path, rows: list[dict[str, Any]], expected: str) -> None:
     with pytest.raises(UsageError, match="tell-me-a-story-test") as caught:
-        stories(sealed(tmp_path, rows), "test")
+        tell_me_a_story(sealed(tmp_path, rows), "test")
     assert expected in str(caught.value)
 
 
 def test_what_is_absent_is_named_with_what_fetches_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fabula lab reproduce --fetch tell-me-a-story"):
-        stories(tmp_path, "test")
+        tell_me_a_story(tmp_path, "test")
     with pytest.raises(UnknownNameError, match="'valid'"):
-        stories(tmp_path, "valid")  # type: ignore[arg-type] # what a caller may do
+        tell_me_a_story(tmp_path, "valid")

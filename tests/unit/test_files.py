@@ -17,6 +17,7 @@ from fabula.base.files import (
     append_synced,
     held,
     inside,
+    lock,
     near_path,
     no_file,
     read_bytes,
@@ -24,10 +25,7 @@ from fabula.base.files import (
     remove_leftovers,
     write_atomically,
 )
-from fabula.base.locks import lock
 from fabula.story import SLUG_LENGTH, slug
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="permission bits and links are those of POSIX systems")
 
 
 def names(folder: Path) -> list[str]:
@@ -72,7 +70,6 @@ def test_lines_join_none_that_was_torn_and_a_full_disk_leaves_no_part_of_them(
     assert log.read_bytes() == before + b'{"d": 4}\n'
 
 
-@posix
 def test_an_existing_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path: Path) -> None:
     old = tmp_path / "old"
     old.write_text("x")
@@ -87,7 +84,6 @@ def test_an_existing_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_pat
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
 
 
-@posix
 def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
     write_atomically(tmp_path / "a", "x", mode=PRIVATE)
     append_synced(tmp_path / "b", b"x\n")
@@ -106,7 +102,6 @@ with held(Path(sys.argv[1]), "The folder"):
 """
 
 
-@posix
 @pytest.mark.parametrize("taken_away", ["nothing", "deleted", "replaced"])
 def test_a_lock_that_is_deleted_or_replaced_lets_no_second_writer_in(tmp_path: Path, taken_away: str) -> None:
     lock = tmp_path / "here" / "lock"
@@ -126,7 +121,6 @@ def test_a_lock_that_is_deleted_or_replaced_lets_no_second_writer_in(tmp_path: P
         pass
 
 
-@posix
 def test_a_lock_without_one_on_its_folder_is_looked_at_again_when_it_was_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +140,6 @@ def test_a_lock_without_one_on_its_folder_is_looked_at_again_when_it_was_replace
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
 
 
-@posix
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("Dear diary")
     (tmp_path / "lock").symlink_to(tmp_path / "mine")
@@ -155,7 +148,6 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "mine").read_text() == "Dear diary"
 
 
-@posix
 def test_what_the_dead_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / ".fabula-0123456789abcdef.tmp").write_text("half")
     for name in (".fabula-notes.tmp", ".fabula-0123456789abcdef.md", "a.tmp"):
@@ -172,7 +164,6 @@ def test_what_the_dead_left_half_written_goes_and_nothing_else(tmp_path: Path) -
     assert ".fabula-fedcba9876543210.tmp" not in names(tmp_path)
 
 
-@posix
 def test_a_link_is_replaced_and_what_it_pointed_to_stays(tmp_path: Path) -> None:
     other, link = tmp_path / "other", tmp_path / "link"
     other.write_text("mine")
@@ -343,7 +334,6 @@ def test_inside_refuses_names_that_leave_the_folder(tmp_path: Path, name: str) -
         inside(tmp_path, name)
 
 
-@posix
 def test_inside_follows_links_and_refuses_those_that_leave(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     (folder / "plan").mkdir(parents=True)
@@ -357,7 +347,6 @@ def test_inside_follows_links_and_refuses_those_that_leave(tmp_path: Path) -> No
     assert inside(linked, "plan/a.md") == linked / "plan" / "a.md"
 
 
-@posix
 def test_inside_refuses_a_circle_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def circle(_: Path) -> Path:
         raise RuntimeError("Symlink loop")

@@ -10,7 +10,7 @@ from fabula.base.kept import KEPT, KeptAnswers, weight
 from fabula.project.sample import copy_sample
 from fabula.server.runs import feed as feed_module
 from fabula.server.runs.feed import Feed
-from fabula.server.watching import Watcher
+from fabula.server.state import Watcher
 from fabula.verbs.home import Home, Project
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ async def test_projects_are_not_looked_at_while_nobody_follows(tmp_path: Path, m
     shelf, feed = Home.of([tmp_path], {}), Feed(tmp_path / "state", "x", lambda: 0.0)
     feed.open()
     watcher, looks = Watcher(shelf, feed), []
-    monkeypatch.setattr("fabula.server.watching.EVERY", 0.0)
+    monkeypatch.setattr("fabula.server.state.EVERY", 0.0)
 
     async def look() -> None:
         looks.append(1)

@@ -4,9 +4,13 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from fabula.base.errors import UsageError
+from fabula.craft import numbers
 from fabula.craft.length import asked_length, read_range
 from fabula.story import Brief
 from growth import LINEAR, growth
@@ -364,3 +368,18 @@ def test_more_words_than_a_story_can_have_are_refused_in_any_language() -> None:
 )
 def test_a_brief_is_read_in_linear_time(run: str) -> None:
     assert growth(read_range, lambda n: (run * n)[:n], 40_000) < LINEAR
+
+
+def test_the_table_of_numbers_is_read_when_a_number_is_first_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = Path.read_text
+
+    def noted(self: Path, encoding: str) -> str:
+        read.append(self.name)
+        return real(self, encoding)
+
+    monkeypatch.setattr(Path, "read_text", noted)
+    fresh = runpy.run_path(str(numbers.__file__))
+    assert read == []
+    assert fresh["numbers_in"]("zwölf hundred")[0].value == 12 * 100
+    assert read == ["numbers.txt"]

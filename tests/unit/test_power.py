@@ -12,8 +12,7 @@ from fabula.stats.comparisons import Comparison
 from fabula.stats.equal_length import at_equal_length
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of
-from fabula.stats.parts import variance_parts
-from fabula.stats.power import least_shown, power, prompts_needed
+from fabula.stats.power import least_shown, power, prompts_needed, variance_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

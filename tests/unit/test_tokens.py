@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.ngrams import TokenHashes, repeated
 from fabula.craft.stems import stem
 from fabula.craft.tokens import TOKENISERS, opening_word, tokeniser
+from fabula.evaluators.surface.repetition import TokenHashes, repeated
 from fabula.story.speech import speech, spoken
 from fabula.story.words import ngrams
 

@@ -85,6 +85,14 @@ def test_quoted_passages_begin_with_a_paragraph_and_end_before_a_heading() -> No
         assert "##" not in quoted
 
 
+def test_no_passage_runs_over_the_end_of_a_chapter_that_is_not_very_short() -> None:
+    days = [f"Day {n} was long. {'We went on over the ice, and said little. ' * 40}".strip() for n in range(9)]
+    found = passages(["# The Ice\n\nBy me.\n\n" + "\n\n".join(f"## {n}\n\n{day}" for n, day in enumerate(days))])
+    assert found[0].text.startswith("By me.\n\nDay 0")
+    assert [one.text[:5] for one in found if "Day" in one.text][1:] == [f"Day {n}" for n in range(1, 9)]
+    assert all(count_words(one.text) >= PASSAGE // 2 for one in found)
+
+
 @pytest.mark.parametrize(
     ("told", "said"), [("I saw her and him. He went.", "first"), ("She saw him. He went.", "third")]
 )
@@ -138,7 +146,15 @@ def test_what_is_counted_depends_on_what_is_known_of_the_language(text: str, lin
 
 @pytest.mark.parametrize(
     ("speech", "line"),
-    [("“Come,” she said.", "after “"), ("‘Come,’ she said.", "after ‘"), ("「来て」と言った。", "after 「")],
+    [
+        ("“Come,” she said.", "in “…”;"),
+        ("‘Come,’ she said.", "in ‘…’;"),
+        ("« Viens », dit-elle.", "in «…»;"),
+        ("「来て」と言った。", "in 「…」;"),
+        ("— Ven —dijo ella.\n— No —dijo él.", "after —;"),
+        ("‘Come,’ she said. ‘Now.’\n\n“No,” he said.", "in ‘…’ (67 %), in “…” (33 %);"),
+        ("‘Come,’ she said. ‘He said “no” to me.’", "in ‘…’;"),
+    ],
 )
 def test_the_marks_of_dialogue_are_those_of_the_samples(speech: str, line: str) -> None:
     text = "\n\n".join(f"{speech} The light number {number} went out over the sea." for number in range(120))

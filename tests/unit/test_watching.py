@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from fabula.server.watching import Watcher
+from fabula.server.state import Watcher
 from studio import SAMPLE, state_of
 
 if TYPE_CHECKING:

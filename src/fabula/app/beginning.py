@@ -140,6 +140,8 @@ class Beginning:
         return tables
 
     def _model_tables(self, environ: Mapping[str, str]) -> dict[str, Any]:
+        if not self.model and self.kind == "manuscript":
+            return {}  # it is chosen when a model is first needed
         if not self.model:
             chosen = default_model(environ)
             return {} if chosen is None else dict(chosen.changes)

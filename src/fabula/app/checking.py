@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from fabula.project.folder import ProjectFolder
 
 OUT: Final = "evaluation"
+PAGE: Final = "atlas.html"
+"""The page of a check, in its folder."""
 AUTHOR: Final = "author"
 """The rater of a dismissal, in `ratings.jsonl`."""
 VERDICT: Final = "verdict"
@@ -169,7 +171,7 @@ class Checked:
             bill: the cost.
         """
         dismissed = reasons_in(folder, report)
-        page = folder / "atlas.html"
+        page = folder / PAGE
         write_atomically(page, as_page(report, dismissed, command))
         for story in report["details"]["stories"]:
             shown = json.dumps(all_findings(story), indent=2, ensure_ascii=False)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.facts_shown import FactRow, ProjectWorld, story_parts
 from fabula.app.people import named_in, narrative_in
 from fabula.app.plan_cards import CHAPTERS, LISTED, PLAN, PLOT, plan_cards
-from fabula.base.errors import FabulaError, UnknownNameError, nearest
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError, nearest
 from fabula.base.files import read_text
 from fabula.base.kept import of_text
 from fabula.craft.conversation.cards import Cards
@@ -31,18 +31,19 @@ from fabula.story.words import BLANKLESS
 from fabula.story.world import WorldState
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from fabula.app.workspace import Workspace
     from fabula.project.folder import ProjectFolder
 
-CODEX, PERSONAS, READING = "codex", "personas", "reading"
+CODEX, PERSONAS, READING, PEOPLE = "codex", "personas", "reading", "people"
 _EACH_ONCE: Final = {PERSONAS, PLAN, "cards", READING}  # sources that list a person once
 _KINDS: Final = {"character": "person", "location": "place", "object": "thing"}
 _LONGEST: Final = 1_500  # characters that one source says about an entry
 _NAME_OF_PLACE: Final = 40  # characters; a longer one is a description
 _FACTS: Final = 12  # facts that a hover shows
 _UNKNOWN: Final = 20  # unknown names that are told
+_OR: Final = "\n"  # between the names of those who share a name; no name has it
 _AROUND: Final = 200  # characters on each side of a place in which a name is looked for
 
 
@@ -132,9 +133,24 @@ class _Joined:
     mentions: list[CodexMention] = field(default_factory=list)
 
     @property
+    def key(self) -> str:
+        """The name, whatever its case."""
+        return self.name.casefold()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where it is from."""
+        return tuple(dict.fromkeys(one.source for one in self.said))
+
+    @property
     def kind(self) -> str:
         """What it is, as the first source says that knows."""
         return next((one.kind for one in self.said if one.kind), "")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name and the aliases."""
+        return (self.name, *self.aliases)
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -174,8 +190,8 @@ class ProjectCodex:
         further = [*read, *_of_people(project)]
         unknown = _unknown(own, (*sources, *further), world)
         problems += list(unknown.values())[:_UNKNOWN]
-        joined = _joined(chain(sources, _of_world(world, unknown), further), own)
-        names = mentioned_by((one.name, one.kind, one.aliases) for one in joined.values())
+        joined = _joined([*sources, *_of_world(world, unknown), *further], own)
+        names = _by_owners(mentioned_by((one.name, one.kind, one.aliases) for one in joined.values()))
         finder = NameFinder(names)
         _count(joined, finder, world, f"mentions {hash(tuple(names.items()))}")
         return cls(own, joined, finder, world, was_read, tuple(problems), unknown)
@@ -216,8 +232,8 @@ class ProjectCodex:
             one.kind,
             one.aliases,
             tuple(dict.fromkeys(filter(None, said))),
-            tuple(dict.fromkeys(found.source for found in one.said)),
-            all(found.source == READING for found in one.said),
+            one.sources,
+            one.sources == (READING,),
             tuple(one.mentions),
             sum(mention.count for mention in one.mentions),
             one.mentions[0].number if one.mentions else None,
@@ -230,11 +246,15 @@ class ProjectCodex:
 
         Raises:
             UnknownNameError: there is none.
+            UsageError: it is an alias of several.
         """
         key = one_line(name).casefold()
-        for one in self.joined.values():
-            if key in (known.casefold() for known in (one.name, *one.aliases)):
-                return one
+        found = [one for one in self.joined.values() if key in map(str.casefold, one.names)]
+        found = [one for one in found if one.name.casefold() == key] or found
+        if len(found) > 1:
+            raise UsageError(f"{_several(repr(name), [one.name for one in found])} Specify one of these.")
+        if found:
+            return found[0]
         if (meant := among(name, self._people)) is not None:
             return self.joined[meant]
         raise UnknownNameError("entry", name, self.joined)
@@ -243,16 +263,22 @@ class ProjectCodex:
     def _people(self) -> list[str]:
         return [one.name for one in self.joined.values() if one.kind == "person"]
 
-    def named_at(self, text: str, place: int) -> str:
-        """Whom or what a text names at a place, by the entry's name; empty if it names nobody."""
+    def named_at(self, text: str, place: int) -> tuple[str, ...]:
+        """Whom or what a text names at a place, by the entry's name; several if they share that name."""
         start = max(place - _AROUND, 0)
         near, place = text[start : place + _AROUND], place - start
         if (found := self.finder.at(near, place)) is not None:
-            return found.name
+            return tuple(found.name.split(_OR))
         low = next((n for n in range(place, -1, -1) if n == 0 or not near[n - 1 : n].isalnum()), 0)
         high = next((n for n in range(place, len(near)) if not near[n].isalnum()), len(near))
         word = near[low:high]
-        return "" if not word[:1].isupper() or BLANKLESS.search(word) else among(word, self._people) or ""
+        meant = None if not word[:1].isupper() or BLANKLESS.search(word) else among(word, self._people)
+        return () if meant is None else (meant,)
+
+    def said_at(self, text: str, place: int, scene: int | None) -> list[str]:
+        """Who or what a text names at a place, as `about` tells it; whom it may name, if several share the name."""
+        names = self.named_at(text, place)
+        return [_several("This name", names)] if len(names) > 1 else self.about(names[0], scene) if names else []
 
     def about(self, name: str, scene: int | None) -> list[str]:
         """Who or what an entry is and what is known of it by the end of a scene, in paragraphs of plain text.
@@ -268,10 +294,17 @@ class ProjectCodex:
         ]
         found = [f"{row.name} ({row.kind})" if row.kind else row.name, *row.about]
         found += ["\n".join((f"Known by the end of {until}:", *facts))] if facts else []
+        for alias in (row.name, *row.aliases):
+            if others := [one.name for one in self.joined.values() if alias in one.names and one.name != row.name]:
+                found.append(f"{_several(f'“{alias}”', [row.name, *others])} Its mentions count for each.")
         if row.mentions:
             times = f"{row.count} time{'s' * (row.count != 1)}"
             found.append(f"Mentioned {times}, first in “{row.mentions[0].title}”.")
         return [*found, *self.problems]
+
+
+def _several(name: str, names: Sequence[str]) -> str:
+    return f"{name} may mean {', '.join(names[:-1])} or {names[-1]}."
 
 
 def codex_of(workspace: Workspace) -> ProjectCodex:
@@ -286,38 +319,70 @@ def codex_of(workspace: Workspace) -> ProjectCodex:
 # the join -----------------------------------------------------------------------------------------------------------
 
 
-def _joined(found: Iterator[_Said], own: Codex) -> dict[str, _Joined]:
+def _joined(found: Sequence[_Said], own: Codex) -> dict[str, _Joined]:
     """All entries by name; what has a name or an alias in common is one, and so are a person's names.
 
-    Two people whom one plan or one reader keeps apart stay two, however alike their names are.
+    Two people whom one plan or one reader keeps apart stay two, however alike their names are. A name that a reader
+    gives to two does not say which of them another source means.
     """
-    joined: dict[str, _Joined] = {}
-    by_name: dict[str, _Joined] = {}
+    joined, titled, by_name = dict[str, _Joined](), dict[str, _Joined](), dict[str, _Joined]()
     out = {name.casefold() for name in own.left_out}
+    read = [tuple(dict.fromkeys(map(str.casefold, one.names))) for one in found if one.source == READING]
+    titles = {names[0] for names in read}
+    shared = {name for name, times in Counter(chain.from_iterable(read)).items() if times > 1}
     for one in found:
         name, *others = (one_line(name)[:MAX_NAME] for name in one.names)
-        if not name or name.casefold() in out:
+        key, is_read = name.casefold(), one.source == READING
+        if not name or key in out or (one.source == PEOPLE and key in shared):
             continue
-        same = by_name.get(name.casefold())
-        if same is None and one.source != CODEX:
-            same = next((by_name[other.casefold()] for other in others if other.casefold() in by_name), None)
-            if same is None and one.kind == "person":
-                apart = {one.source} & _EACH_ONCE
-                people = (of for of in joined.values() if of.kind == "person")
-                meant = among(name, [of.name for of in people if apart.isdisjoint(said.source for said in of.said)])
-                same = joined[meant] if meant is not None else None
+        names = [key for key in map(str.casefold, (name, *others)) if key and not (is_read and key in shared)]
+        same = titled.get(key)
         if same is None:
-            same = joined[name] = _Joined(name)
+            near = [by_name[other] for other in (names if one.source != CODEX else [key]) if other in by_name]
+            same = next(
+                (of for of in near if not is_read or (of.key not in titles and READING not in of.sources)), None
+            )
+        if same is None and one.kind == "person" and one.source != CODEX and key in names:
+            meant = _alike(name, one.source, joined.values(), (titles | shared) if is_read else ())
+            same = joined[meant] if meant is not None else None
+        if same is None:
+            same = joined[name] = titled[key] = _Joined(name)
         same.said.append(replace(one, names=(name, *filter(None, others))))
-        for other in (name, *others):
-            by_name.setdefault(other.casefold(), same)
+        for other in names:
+            by_name.setdefault(other, same)
     return joined
+
+
+def _alike(name: str, source: str, known: Iterable[_Joined], others: Container[str]) -> str | None:
+    """The one person of whom this may be another name: not whom the same source lists, nor one of the `others`."""
+    apart = {source} & _EACH_ONCE
+    people = (of for of in known if of.kind == "person" and of.key not in others)
+    return among(name, [of.name for of in people if apart.isdisjoint(of.sources)])
+
+
+def _by_owners(names: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The names by whose they are: those that several share belong to all of them, whose names `_OR` then joins."""
+    owners = dict[str, list[str]]()
+    for owner, own in names.items():
+        for key in {_spelled(name) for name in own}:
+            owners.setdefault(key, []).append(owner)
+    found = dict[str, dict[str, None]]()
+    for name in chain.from_iterable(names.values()):
+        found.setdefault(_OR.join(owners[_spelled(name)]), {})[name] = None
+    return {owner: tuple(own) for owner, own in found.items()}
+
+
+def _spelled(name: str) -> str:
+    """The name as a `NameFinder` compares it: several words may begin with a capital or not."""
+    return name[:1].lower() + name[1:] if " " in name else name
 
 
 def _count(joined: dict[str, _Joined], finder: NameFinder, world: ProjectWorld, names: str) -> None:
     """Count the mentions in each part of the story; a part that did not change is not searched again for `names`."""
     for part in world.parts:
-        counts = of_text(names, part.text, lambda text: Counter(place.name for place in finder.find(text)))
+        counts = of_text(
+            names, part.text, lambda text: Counter(of for one in finder.find(text) for of in one.name.split(_OR))
+        )
         for name, count in counts.items():
             joined[name].mentions.append(CodexMention(part.number, part.name, part.label, count))
     for one in list(joined.values()) if world.parts else ():
@@ -388,7 +453,7 @@ def _of_world(world: ProjectWorld, unknown: Container[str]) -> Iterator[_Said]:
 def _of_people(project: ProjectFolder) -> Iterator[_Said]:
     """The other people whom fabula knows."""
     with suppress(FabulaError):  # as above
-        yield from (_Said("people", (name,), "person") for name in named_in(project))
+        yield from (_Said(PEOPLE, (name,), "person") for name in named_in(project))
 
 
 def _reading(project: ProjectFolder) -> tuple[list[_Said], bool]:

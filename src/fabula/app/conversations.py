@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fabula.app.workspace import Workspace
     from fabula.craft.conversation import Freedom, MoveKind, Turn
     from fabula.craft.conversation.log import Known
-    from fabula.craft.conversation.talk import State
     from fabula.engine.journal import Call, Journal
     from fabula.project.folder import ProjectFolder
     from fabula.project.settings import Settings
@@ -331,7 +330,9 @@ def shown(log: Log, name: str, branches: Sequence[ChatLine] = (), *, plan: bool 
         replace(where, present=where.present or parties.others),
         sorted(branches, key=lambda one: (one.branched_after, one.name)),
         *log.origin,
-        plan=_points(state) if plan else None,
+        plan=[ChatPoint(n, step.title, step.detail, _stands(n, state.step)) for n, step in enumerate(state.steps, 1)]
+        if plan
+        else None,
     )
 
 
@@ -341,10 +342,6 @@ def ended(project: ProjectFolder, conversation: Conversation, bill: Bill) -> Cha
     own = {one.name: getattr(view, one.name) for one in fields(view)}
     log = "" if file is None else str(file)
     return ChatEnded(**own, project=str(project.folder), log=log, bill=bill.as_data()["bill"])
-
-
-def _points(state: State) -> list[ChatPoint]:
-    return [ChatPoint(n, step.title, step.detail, _stands(n, state.step)) for n, step in enumerate(state.steps, 1)]
 
 
 def _stands(number: int, step: int) -> str:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.exporting import keep_space
 from fabula.app.item_files import TABLES
 from fabula.app.sources import read_story
+from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.continuity.parts import Manuscript, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
-from fabula.data.story_files import LISTED, SCREENPLAYS, SUFFIXES, Reading, is_chat, reading_of
+from fabula.data.story_files import LISTED, SCREENPLAYS, SUFFIXES, Reading, is_chat, reading_of, text_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, FileChange, ProjectFolder, numbered
 from fabula.project.settings import Settings
 from fabula.project.telling import imported_from
-from fabula.story import Brief, count_words, plain
+from fabula.story import Brief, count_words, one_line, plain
 from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fabula.continuity.parts import Way
+    from fabula.continuity.parts import ManuscriptPart, Way
     from fabula.engine.journal import Journal
 
 SYSTEM: Final = "end-to-end"
@@ -111,12 +114,22 @@ def read_manuscript(file: Path) -> Manuscript:
     if (file / "brief.md").is_file():
         raise UsageError(f"{file} is already a fabula project. Continue it with `fabula text continue {file}`.")
     if suffix == ".json" or (file.name.endswith(TABLES) and not is_chat(file)):
-        return of_story(read_story(file))
+        parts = of_story(read_story(file))
+        return parts if parts.title or suffix != ".json" else replace(parts, title=_title_in(file))
     found = reading_of(file, MAX_STORY)
     if not count_words(found.text):
         raise UsageError(f"The manuscript {file} is empty. Specify a file that contains text.")
     parts = manuscript(found.text, is_screenplay=suffix in SCREENPLAYS)
     return replace(parts, encoding=found.encoding, left_out=found.left_out)
+
+
+def _title_in(file: Path) -> str:
+    """The title of the story in a JSON file, such as an export; empty if it has none."""
+    with suppress(ValueError, RecursionError):
+        data = json.loads(text_of(file, MAX_STORY))
+        if isinstance(data, dict) and isinstance(title := data.get("title"), str):
+            return one_line(readable(title))
+    return ""
 
 
 def system_for_manuscript(named: str | None) -> str:
@@ -185,7 +198,7 @@ def import_manuscript(
         ProjectFolder.create(folder, brief, settings)
     project = ProjectFolder.open(folder)
     if own:
-        project.add_sample(source, "\n\n".join(part.text for part in found.parts))
+        project.add_sample(source, "\n\n".join(map(_as_sample, found.parts)))
     texts = (listed, *made.texts)
     with project.recorded(keeping=True) as journal:
         if imported_from(journal):
@@ -197,6 +210,14 @@ def import_manuscript(
         keep_space(journal, {part.name: part.space for part in found.parts})
         project.begin_with(journal, texts, source)
     return made
+
+
+def _as_sample(part: ManuscriptPart) -> str:
+    """A part with its heading as one of Markdown, at which a sample ends."""
+    first, _, rest = part.text.partition("\n")
+    if not part.title or first.startswith("#"):
+        return part.text
+    return f"# {part.title}\n\n{rest.strip() if first.strip() == part.title else part.text}"
 
 
 def _check_same(folder: Path, journal: Journal, texts: Sequence[FileChange]) -> None:

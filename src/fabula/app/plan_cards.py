@@ -28,8 +28,6 @@ from fabula.story.plan_file import unchecked_plan, write_plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.story.plan_check import PlanProblem
-
 T = TypeVar("T")
 Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]
 PLAN, CHAPTERS, LISTED, PLOT = "plan", "chapters", "scenes", "plot"
@@ -350,7 +348,7 @@ def _of_plan(text: str, parts: Sequence[PlanPart]) -> PlanCards:
         return PlanCards("scenes", (), "", text, note, problems=error.problems)
     found: dict[int, list[str]] = {}
     whole: list[str] = []
-    for problem in _problems(text):
+    for problem in of_text("problems of a plan", text, lambda text: check_plan(_plan(text))):
         if problem.path[0] == "scenes" and len(problem.path) > 1 and isinstance(problem.path[1], int):
             inner = problem.where.partition(" > ")[2]
             found.setdefault(problem.path[1], []).append(f"{inner}: {problem.what}" if inner else problem.what)
@@ -367,10 +365,6 @@ def _of_plan(text: str, parts: Sequence[PlanPart]) -> PlanCards:
 def _plan(text: str) -> Plan:
     """The plan in a text. Reading 300 scenes takes a tenth of a second, and a page needs the plan several times."""
     return of_text("plan", text, unchecked_plan)
-
-
-def _problems(text: str) -> tuple[PlanProblem, ...]:
-    return of_text("problems of a plan", text, lambda text: check_plan(_plan(text)))
 
 
 def _by_name(parts: Sequence[PlanPart]) -> dict[str, PlanPart]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft import PROMPTS
 from fabula.craft.continuing import continuer
-from fabula.craft.digressions import MARK
 from fabula.craft.revising import reviser
 from fabula.engine.dry_run import DryRun, placeholder
 from fabula.engine.journal import Journal
@@ -148,9 +147,9 @@ def _made_up(name: str) -> Story:
 
 
 def _dialogue() -> Story:
-    """A placeholder dialogue, in which the player leaves the story once."""
+    """A placeholder dialogue."""
     said = [placeholder(20, f"dialogue/{n}") for n in range(5)]
-    names = ("Mara", "Jonas", "Mara", f"Jonas {MARK}", "Mara")
+    names = ("Mara", "Jonas", "Mara", "Jonas", "Mara")
     return Story.parse("\n\n".join(f"{name}: {text}" for name, text in zip(names, said, strict=True)))
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 FOLDERS: Final = ("evaluation", "reports")
 """The folder of reports in a project."""
-NO_ANSWER: Final = "no answer"
 _MOST_BYTES: Final = 5_000_000  # of a report: what is read of it takes many times as much
 _MOST_RATINGS: Final = 20_000_000  # bytes of single verdicts, which are read line by line
 _MOST_LINES: Final = 50_000  # of these
@@ -202,51 +201,6 @@ def pairs_of(verdicts: Sequence[Rating]) -> list[VerdictPair]:
     for rating in verdicts:
         found.setdefault((rating.question, tuple(sorted(rating.items))), []).append(rating)
     return [VerdictPair(question, items, tuple(ratings)) for (question, items), ratings in found.items()]
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """A search among verdicts. Empty fields match everything.
-
-    Attributes:
-        words: words that the reason must contain, all of them.
-        winner: the winner, see `winner_of`.
-        question: the question.
-        stories: words that the name of a story or of its writer must contain, all of them.
-    """
-
-    words: str = ""
-    winner: str = ""
-    question: str = ""
-    stories: str = ""
-
-    def __bool__(self) -> bool:
-        """Whether the search has any condition."""
-        return any((self.words.strip(), self.winner, self.question, self.stories.strip()))
-
-    def takes(self, rating: Rating) -> bool:
-        """Whether a verdict matches the search."""
-        names = [name.casefold() for name in (*rating.items, *rating.systems)]
-        reason = rating.reason.casefold()
-        return (
-            (not self.question or rating.question == self.question)
-            and (not self.winner or winner_of(rating) == self.winner)
-            and all(word in reason for word in self.words.casefold().split())
-            and all(any(word in name for name in names) for word in self.stories.casefold().split())
-        )
-
-    def among(self, pairs: Sequence[VerdictPair]) -> list[VerdictPair]:
-        """The pairs with a matching verdict, with all their verdicts, so that the other order is seen, too."""
-        return [pair for pair in pairs if any(map(self.takes, pair.verdicts))]
-
-
-def winner_of(rating: Rating) -> str:
-    """The winner: the better story's system if it is known, else the answer; "no answer" if there is none."""
-    if rating.answer is None:
-        return NO_ANSWER
-    if rating.systems and rating.answer in rating.items:
-        return rating.systems[rating.items.index(str(rating.answer))] or str(rating.answer)
-    return str(rating.answer)
 
 
 # experiments ----------------------------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def restore(project: ProjectFolder, journal: Journal, number: int, name: str) ->
         UnknownNameError: there is no such snapshot or text.
     """
     found, then = compared(journal, number)
-    wanted = _named(project, journal, name, then) if name else ""
+    wanted = name if name in then or not name else project.artefact(journal, name)  # one that is there now, or was then
     changes = [one for one in found.changes if one.name == wanted or not name]
     here = _seen(journal)
     new = [FileChange(one.name, here.get(one.name, then[one.name].file), then[one.name].text)
@@ -161,11 +161,6 @@ def restore(project: ProjectFolder, journal: Journal, number: int, name: str) ->
     assemble(project, journal)
     done = tuple(one for one in changes if one.name in then or one.name in withdrawn)
     return SnapshotChanges(found.snapshot, done, restored=bool(done))
-
-
-def _named(project: ProjectFolder, journal: Journal, name: str, then: Mapping[str, _Then]) -> str:
-    """The path of a text that is there now, or that the snapshot has."""
-    return name if name in then else project.artefact(journal, name)
 
 
 def _seen(journal: Journal) -> dict[str, str]:

@@ -43,7 +43,6 @@ BriefSource: TypeAlias = "str | Path | Brief | ProjectFolder | HasProject | Open
 """Where to start: a brief as a text, file or object, or a project to continue."""
 _LONGEST_NAME: Final = 1000  # characters; a longer string is no path
 _FILE: Final = re.compile(r"\A(?:\S*[/\\]\S*|\S+\.\w{1,5})")
-_TITLE_WORDS: Final = 6  # of a text that has no title, for the name of its folder
 
 
 def path_of(source: object) -> Path | None:
@@ -103,7 +102,12 @@ def folder_for(brief: Brief, source: object) -> Path:
     """The project folder for a brief if none is named: named after its file, its title or its first words."""
     if (path := path_of(source)) is not None:
         return Path(path.stem)
-    return Path(slug(brief.title or " ".join(brief.text.split()[:_TITLE_WORDS])))
+    return Path(slug(brief.title or first_words(brief.text)))
+
+
+def first_words(text: str) -> str:
+    """The first words of a text that has no title, for the name of its folder."""
+    return " ".join(text.split()[:6])
 
 
 def read_story(where: Path) -> Story:

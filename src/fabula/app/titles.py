@@ -115,7 +115,9 @@ class Titles:
 
     def __call__(self, name: str) -> str:
         """The title of a text, given its path or its file."""
-        path = name if name in self.files or name in self.given else self._path(name)
+        path = name
+        if name not in self.files and name not in self.given:
+            path = next((path for path, file in self.files.items() if file == name), name)
         file = self.files.get(path, name)
         if file in _KNOWN:
             return _KNOWN[file]
@@ -154,9 +156,6 @@ class Titles:
     def is_written(self, title: str) -> bool:
         """Whether a text with this title is already in the story."""
         return any(self(path) == title for path, file in self.files.items() if file.startswith("story/"))
-
-    def _path(self, file: str) -> str:
-        return next((path for path, one in self.files.items() if one == file), file)
 
 
 def _heading(file: str, text: str) -> str:

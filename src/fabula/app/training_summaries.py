@@ -20,11 +20,12 @@ from fabula.app.training import (
     write_losses,
 )
 from fabula.base.errors import UsageError
+from fabula.data import dialogsum
+from fabula.data.sets import SETS
 from fabula.models.seq2seq import rooms_of
 from fabula.training.base import open_base
 from fabula.training.batches import losses_of
-from fabula.training.dialogues import dialogue_source, read_dialogues
-from fabula.training.examples import CARD, DataCard, data_digest, read_card
+from fabula.training.examples import CARD, DataCard, ExampleSource, data_digest, held_aside, read_card
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, shape_of
 from fabula.training.presets import Summariser, config_of
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fabula.app.training import Listener, TrainingAsked
+    from fabula.data.dialogsum import Dialogue, Split
     from fabula.stats.estimate import Scored
     from fabula.training.scoring import Native
     from fabula.training.summariser import EncodedDialogue
@@ -152,7 +154,10 @@ def _trained(work: SummaryWork, record: dict[str, Any], listener: Listener) -> T
     record["tuned_summaries"] = _summaries(work, model, tokeniser, listener)
     found = _gained(work, record, outcome.tried)
     write_losses(work, _measured(work, record), outcome)
-    facts = card_facts(work, record, outcome, agents=(ROLE,), samples=_samples(work, record))
+    # the first development dialogues, summarised by the base and by the tuned model
+    shown = [(one.dialogue.id, one.dialogue.dialogue) for one in work.measured[: work.config.ours.samples]]
+    samples = [Sample(ROLE, text, record["base_summaries"][n], record["tuned_summaries"][n]) for n, text in shown]
+    facts = card_facts(work, record, outcome, agents=(ROLE,), samples=samples)
     finish(work, replace(facts, how=_HOW, results=results(**found), use=_USE, limits=LIMITS), record, outcome)
     return Trained(work, outcome, found)
 
@@ -201,20 +206,52 @@ def _taken(work: SummaryWork, checkpoint: Path, tokeniser: Native) -> Native:
     return model
 
 
+# dialogues with their summaries: DialogSum, or one's own in the same form --------------------------------------------
+
+_SHARE: Final = 0.05  # of the dialogues, held aside where there is no split for development
+
+
+def read_dialogues(folder: Path, split: Split) -> tuple[Dialogue, ...]:
+    """The dialogues of a split: "train", "development" (DialogSum's dev) or "test" (with three references each).
+
+    The forms are those of `data.dialogsum.dialogues`. Where a folder has dialogues to train on and none for
+    development, a twentieth of them stands aside, the same ones in every run.
+
+    Raises:
+        UnknownNameError: there is no such split.
+        UsageError: there are none, a line is no dialogue, or a dialogue of one split stands in the other, too.
+    """
+    if split == "test" or "development" in dialogsum.splits(folder):
+        found = dialogsum.dialogues(folder, split)
+        if split == "train":
+            _apart(found, dialogsum.dialogues(folder, "development"), folder)
+        return found
+    whole = dialogsum.dialogues(folder, "train")
+    aside = held_aside((one.dialogue for one in whole), _SHARE)
+    return tuple(one for one in whole if (one.dialogue in aside) == (split == "development"))
+
+
+def dialogue_source(folder: Path, count: int) -> ExampleSource:
+    """Where the dialogues of a folder are from, with the licence, for cards."""
+    known = SETS["dialogsum"]
+    published = folder.name == known.name or any(folder.glob("dialogsum.*")) or any(folder.glob("DialogSum_Data*"))
+    if published:
+        return ExampleSource(known.name, known.title, known.licence, count)
+    return ExampleSource(folder.name, "dialogues of one's own", "not stated", count)
+
+
+def _apart(train: tuple[Dialogue, ...], development: tuple[Dialogue, ...], folder: Path) -> None:
+    """See that no dialogue stands on both sides."""
+    held = {one.dialogue: one.id for one in development}
+    for one in train:
+        if one.dialogue in held:
+            raise UsageError(
+                f"{folder}: the dialogue {one.id} of the training split is {held[one.dialogue]} of the development "
+                "split. Remove one of them, or its loss means nothing."
+            )
+
+
 _HOW: Final = "A summary model that fabula trained on dialogues and their summaries; all weights were trained."
 _USE: Final = """## Use
 
     fabula write BRIEF --system snap --model summariser=seq2seq:THIS_FOLDER"""
-
-
-def _samples(work: SummaryWork, record: Mapping[str, Any]) -> list[Sample]:
-    """Summaries of the first development dialogues by base and tuned model."""
-    return [
-        Sample(
-            ROLE,
-            one.dialogue.dialogue,
-            record["base_summaries"][one.dialogue.id],
-            record["tuned_summaries"][one.dialogue.id],
-        )
-        for one in work.measured[: work.config.ours.samples]
-    ]

@@ -13,7 +13,7 @@ from fabula.app.beginning import with_system_of, with_usual_system
 from fabula.app.bills import Estimate
 from fabula.app.calling import Caller, waiting
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
-from fabula.app.sources import brief_of, folder_for, project_in
+from fabula.app.sources import brief_of, first_words, folder_for, project_in
 from fabula.app.standing import check_words
 from fabula.app.writing import (
     PreparedMethod,
@@ -139,11 +139,6 @@ def _planned_story(story: Story, folder: str | Path | None, caller: Caller) -> t
     changes, why = caller.wanted(has_model=(where / "brief.md").exists())
     project = project_for_story(where, story.manuscript(), None, changes)
     return project, settings_as_last_time(project).with_(changes, "the call"), why
-
-
-def first_words(text: str) -> str:
-    """The first words of a text, for the name of a folder."""
-    return " ".join(text.split()[:6])
 
 
 async def plan_async(

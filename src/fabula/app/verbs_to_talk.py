@@ -9,8 +9,7 @@ from fabula.app.calling import Caller, waiting
 from fabula.app.chatting import Chat, project_for_talk
 from fabula.app.conversations import conversation_for, parties_for, system_of
 from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
-from fabula.app.sources import path_of, project_in, story_of
-from fabula.app.verbs import first_words
+from fabula.app.sources import first_words, path_of, project_in, story_of
 from fabula.craft.narratives import check_people
 from fabula.project.settings import Settings
 from fabula.story import slug

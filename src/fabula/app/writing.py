@@ -646,7 +646,7 @@ def fitting(journal: Journal, dry: DryRun) -> list[str]:
         if file.endswith(".md")
         and not file.startswith(("role-play/", "so-far/"))
         and journal.artefacts.newest(path)
-        and _asked_for(path, asked)
+        and any(one.startswith(f"{path}/") for one in asked)
         and journal.decisions.override(path) is None
     ]
 
@@ -676,10 +676,6 @@ def chosen_to_fit(project: ProjectFolder, old: Sequence[str], only: Sequence[str
                     f"text retake {path} --note TEXT`."
                 )
     return [path for path in old if not named or path in named]
-
-
-def _asked_for(path: str, asked: Sequence[str]) -> bool:
-    return any(one.startswith(f"{path}/") for one in asked)
 
 
 async def check_edit(project: ProjectFolder, journal: Journal, options: Options, path: str, text: str) -> None:

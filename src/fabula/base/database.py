@@ -41,7 +41,7 @@ def connected(path: Path | None, views: str = "", *, uri: str = "", threads: boo
     try:
         db.execute("PRAGMA trusted_schema = OFF")
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        _check_schema(db, views)
+        _check_statements(tuple(db.execute("SELECT type, name, sql FROM sqlite_master")), views)
     except BaseException:
         db.close()
         raise
@@ -61,13 +61,9 @@ def _check_rollback(path: Path) -> None:
             raise sqlite3.DatabaseError(f"{journal.name} would delete another file")
 
 
-def _check_schema(db: sqlite3.Connection, views: str) -> None:
-    """Refuse triggers, foreign views, and tables that compute: they might never end."""
-    _check_statements(tuple(db.execute("SELECT type, name, sql FROM sqlite_master")), views)
-
-
 @remembered(8, 20_000)  # a schema that was found good is met again and again
 def _check_statements(schema: tuple[tuple[str, str, str | None], ...], views: str) -> None:
+    """Refuse triggers, foreign views, and tables that compute: they might never end."""
     own = " ".join(views.split())
     for kind, name, sql in schema:
         statement = " ".join(str(sql or "").split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import gzip
 import os
 import re
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import DiskFullError, LockedError, ProjectError, UsageError, nearest
-from fabula.base.locks import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,11 +37,6 @@ _HOMES: Final = {  # below the user's own folder, and on a Mac below its `Librar
 _TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
 _DEVICES: Final = (("/", "dev"), ("/", "proc"))  # as in `/dev/stdin`, which a person types
 _MEMORY: Final = ("/", "dev", "shm")  # a disk like any other
-# Windows has none of these, and needs the last.
-_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
-_BINARY: Final = getattr(os, "O_BINARY", 0)
-_POSIX: Final = hasattr(os, "O_DIRECTORY")  # folders can be opened; files that are open can be moved and removed
 _MOST_NAMES: Final = 2000  # of a folder, among which a mistyped name is searched for
 _LONGEST_NAME: Final = 255  # characters
 _LONGEST_PATH: Final = 250  # characters that a message shows
@@ -89,9 +84,6 @@ def write_atomically(path: Path, data: bytes | str | Iterable[str], *, mode: int
             with _new_file(temp, content, mode, sync=sync):
                 if (before := _mode(path)) is not None:
                     temp.chmod(before)
-                if _POSIX:
-                    temp.replace(path)
-            if not _POSIX:
                 temp.replace(path)
         finally:
             with contextlib.suppress(OSError):
@@ -119,10 +111,7 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
 
 
 def _remove_unlocked(file: Path) -> None:
-    if not _POSIX:  # what a living process writes cannot be removed
-        file.unlink()
-        return
-    handle = os.open(file, os.O_RDONLY | _NO_WAIT | _NO_LINK)
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
         lock(handle)
         file.unlink()
@@ -158,9 +147,6 @@ def held(folder: Path, what: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _folder_held(folder: Path, file: Path, what: str) -> Iterator[None]:
     """Hold the folder itself, if folders can be opened and locked."""
-    if not _POSIX:
-        yield
-        return
     try:
         whole = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -177,7 +163,7 @@ def _locked(folder: Path, file: Path, what: str) -> int:
     """The open lock file of a folder, locked; another process may just have replaced the file."""
     while True:
         try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK | _BINARY, PRIVATE)
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise ProjectError(f"{file} is a link, which could point anywhere. Remove it.") from error
@@ -197,6 +183,16 @@ def _locked(folder: Path, file: Path, what: str) -> int:
         os.close(handle)
 
 
+def lock(handle: int) -> None:
+    """Lock an open file or folder for this process only, or fail; the system releases it when the process ends.
+
+    Raises:
+        BlockingIOError: another process has locked it.
+        OSError: its disk cannot lock files.
+    """
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _lock(handle: int, file: Path, what: str) -> None:
     try:
         lock(handle)
@@ -214,7 +210,7 @@ def _lock(handle: int, file: Path, what: str) -> None:
 def holder(folder: Path) -> tuple[int | None, str]:
     """The number of the process that last held a folder, and who started it if known."""
     with contextlib.suppress(OSError, ValueError):
-        reader = os.open(folder / "lock", os.O_RDONLY | _NO_WAIT | _NO_LINK)
+        reader = os.open(folder / "lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         try:
             number, _, begun_by = os.read(reader, 40).decode().strip().partition(" ")
         finally:
@@ -265,7 +261,7 @@ def _mode(path: Path) -> int | None:
 @contextlib.contextmanager
 def _new_file(path: Path, content: Iterable[bytes], mode: int, *, sync: bool = True) -> Iterator[None]:
     """A new file at `path` with `content`, on the disk if `sync`, and locked as long as its writer lives."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
         with contextlib.suppress(OSError):  # where a disk cannot lock, nothing is ever removed
             lock(file.fileno())
@@ -286,7 +282,7 @@ def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
     """
     try:
         there = path.exists()
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY, PRIVATE)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, PRIVATE)
         try:
             _append(handle, data)
             if sync:
@@ -315,7 +311,7 @@ def _append(handle: int, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name survive a power cut, if the system can (Windows and some network disks cannot)."""
+    """Make the new name survive a power cut, if the system can (some network disks cannot)."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -396,7 +392,7 @@ def _is_device(path: Path) -> bool:
 
 
 def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | _NO_LINK | _NO_WAIT)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def read_bytes(path: Path, limit: int, *, links: bool = True, kind: str = "a text file") -> bytes:

@@ -89,6 +89,8 @@ class Asking:
         if planned is not None:
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             terminal.advise(f"{about}, {self.settings.model}, in {near(self.folder)}: {amount(planned)}{kept}")
+            for one in planned.shortfalls:
+                terminal.advise(one)
             if self.of_small and planned.planned and all(one.aids for one in planned.planned):
                 terminal.advise(self.of_small)
             check_prices(planned, self.settings, self.limits.budget_usd)

@@ -80,10 +80,6 @@ class Billed(TypedDict):
     bill: dict[str, UsageData]
 
 
-class BilledReport(Report, Billed):
-    """A report and the cost of its calls."""
-
-
 class Licence(TypedDict):
     """A data set from which stories were read."""
 
@@ -371,19 +367,6 @@ class Injected(Billed):
     screenplays: list[dict[str, Any]]
 
 
-class Digressed(BilledReport):
-    """Digressions and how often characters led the player back."""
-
-    folder: str
-
-
-class DigressionsExpected(TypedDict):
-    """A dry run of digressions."""
-
-    digressions: int
-    runs: list[dict[str, Any]]
-
-
 class Fitted(TypedDict):
     """The learned weights of SNAP's filter."""
 
@@ -500,14 +483,6 @@ class CardWritten(TypedDict):
     left_out: list[str]
 
 
-class Lorebook(TypedDict):
-    """The entries of a lorebook that a message triggers."""
-
-    shown: list[dict[str, Any]]
-    left_out: int
-    tokens: int
-
-
 class NewMethod(TypedDict):
     """The folder of a user's own system or evaluator."""
 
@@ -565,7 +540,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "serve": (Served,),
     "text rewrite": (Rewritten, Estimate),
     "text snapshot": (SnapshotList, SnapshotChanges),
-    "text card": (Cards, CardWritten, Lorebook),
+    "text card": (Cards, CardWritten),
     "measure": (Measured, PartDone),
     "lab meta": (Agreement,),
     "study new": (StudyNew,),
@@ -576,7 +551,6 @@ DOCUMENTS: Final[dict[str, tuple[Any, ...]]] = {
     "lab merge": (Merged,),
     "lab reproduce": (Reproduced, Fetched),
     "lab inject": (Injected, Estimate),
-    "lab digress": (Digressed, DigressionsExpected),
     "lab snap": (Fitted,),
     "data list": (SetList,),
     "data choose": (Chosen,),

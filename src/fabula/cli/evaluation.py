@@ -38,6 +38,8 @@ class Evaluating:
     judges: Judges
     limits: SpendingLimits
     bill: Bill = field(default_factory=Bill)
+    of_small: str = ""
+    """What is said before a small model makes all calls."""
 
     def __post_init__(self) -> None:
         if not self.evaluator.roles:
@@ -47,7 +49,14 @@ class Evaluating:
         self.settings = settings.with_costs_of(self.folder / "fabula.toml")
         self.config: Any = evaluator_config(self.judges, self.settings, self.evaluator)
         self.asking = Asking(
-            self.terminal, self.evaluator, self.judges, self.settings, self.limits, self.folder, self.bill
+            self.terminal,
+            self.evaluator,
+            self.judges,
+            self.settings,
+            self.limits,
+            self.folder,
+            self.bill,
+            self.of_small,
         )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from shlex import quote
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -155,14 +156,25 @@ def usage_of(parameter: Any) -> str:  # noqa: ANN401 - typer's own types are pri
 
 
 def as_required(context: Any) -> str:  # noqa: ANN401 - typer's own type is private
-    """A command line with what a command requires: as it was given, or else by name."""
-    words = [context.command_path]
+    """A command line with what a command requires: as it was given, or else by name.
+
+    Words behind the project and its text are taken for what is missing, and so is a word that is no project's folder.
+    """
+    words, where = [context.command_path], context.params.get("where") or []
+    named = [where] if isinstance(where, str) else list(map(str, where))
+    there = bool(named) and Path(named[0]).exists()
+    rest = named[there if isinstance(where, str) else 1 + there :]
     for one in sorted(context.command.params, key=lambda one: one.param_type_name != "argument"):
-        given = context.params.get(one.name)
+        given = context.params.get(one.name) or (" ".join(rest) if one.required else "")
+        if one.name == "where" and named:
+            given = named[: len(named) - len(rest)]
         if one.param_type_name == "argument" and given:
             words += map(quote, map(str, given if isinstance(given, list | tuple) else [given]))
         elif one.required:
             words.append(f"{usage_of(one).partition(' ')[0]} {quote(str(given))}" if given else usage_of(one))
+    names = {one.name for one in context.command.params}
+    if "folder" in names and "where" not in names and not (context.params.get("folder") or Path("brief.md").exists()):
+        words.append("-C PROJECT")
     return " ".join(words)
 
 

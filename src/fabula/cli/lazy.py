@@ -107,7 +107,6 @@ COMMANDS: Final = {
     "lab merge": CommandEntry("experiment", "lab", "Merge the parts of an experiment that was run with --shard."),
     "lab reproduce": CommandEntry("reproduce", "lab", "Recompute tables of the papers from their published data."),
     "lab inject": CommandEntry("inject", "lab", "Plant labelled continuity errors in a story."),
-    "lab digress": CommandEntry("digress", "lab", "Have a simulated player leave the story, and count who leads back."),
     "lab snap": CommandEntry("snap", "lab", "Learn the weights of SNAP's plan filter from scored plans."),
 }
 """Every command by its full name. The commands of a listed group begin with the group's name."""

@@ -222,7 +222,8 @@ def _named(problem: Any, given: list[str]) -> FabulaError:  # noqa: ANN401 - typ
     said = str(problem.format_message()).rstrip(".")
     if context is not None and (extra := _EXTRA.fullmatch(said)):
         form = " ".join((context.command_path, *context.command.collect_usage_pieces(context)))
-        advice = _in_one(given, extra[1], len(context.command_path.split())) or f"Its form is `{form}`."
+        first = len(context.command_path.split())
+        advice = _behind_c(given, context) or _in_one(given, extra[1], first) or f"Its form is `{form}`."
         return UsageError(f"`{context.command_path}` takes no argument {extra[1]!r}. {advice}")
     cause = problem.__cause__
     if parameter is not None and hasattr(cause, "errors"):  # typer reads values by pydantic
@@ -231,6 +232,18 @@ def _named(problem: Any, given: list[str]) -> FabulaError:  # noqa: ANN401 - typ
         name = parameter.opts[-1] if parameter.param_type_name == "option" else parameter.human_readable_name
         said = fault(cause.errors()[0], loc=(name,))
     return UsageError(f"{said}.{asked}")
+
+
+def _behind_c(given: Sequence[str], context: Any) -> str:  # noqa: ANN401 - typer's own type is private
+    """What to type if a project is given as an argument to a command that takes it only after `-C`; else empty."""
+    from fabula.project.folder import was_project  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    names = {parameter.name for parameter in context.command.params}
+    place = next((word for word in given if not word.startswith("-") and was_project(Path(word))), "")
+    if "folder" not in names or "where" in names or not place or context.params.get("folder"):
+        return ""
+    rest = [word for word in given if word != place]
+    return f"This command takes the project after -C: `fabula {shlex.join([*rest, '-C', place])}`."
 
 
 def _in_one(given: Sequence[str], extra: str, first: int) -> str:

@@ -77,6 +77,21 @@ def project_of(common: ProjectOptions, where: str = "") -> ProjectFolder:
     return project
 
 
+def project_with_words(common: ProjectOptions, *words: str) -> ProjectFolder:
+    """Return the project of a command whose arguments are words, so that only `-C` names a project.
+
+    Raises:
+        UsageError: the first of the words is a project, and there is none here.
+        ProjectError: there is no project.
+    """
+    first = next(filter(None, words), "")
+    if first and not common.folder and was_project(Path(first)) and not was_project(Path()):
+        raise UsageError(
+            f"{first} is a project folder, which this command takes after -C: leave it out, and add `-C {first}`."
+        )
+    return project_of(common)
+
+
 def project_and_name(common: ProjectOptions, names: Sequence[str] | None) -> tuple[ProjectFolder, str]:
     """Return the project and the artefact name (or ""), given as `[PROJECT] [ARTEFACT]` in either order.
 
@@ -89,8 +104,8 @@ def project_and_name(common: ProjectOptions, names: Sequence[str] | None) -> tup
     where = said.pop(0) if said and (two or (not common.folder and was_project(Path(said[0])))) else ""
     if said and not where and not common.folder and not was_project(Path()):
         raise ProjectError(
-            f"{said[0]} is not a project folder, and there is no project here with a text of that name. Specify the "
-            "project's folder as an argument or with -C."
+            f"{said[0]} is not a project folder, and there is no project here with a text of that name. Put the "
+            f"project's folder before it, `FOLDER {said[0]}`, or after -C: `{said[0]} -C FOLDER`."
         )
     if len(said) > 1:
         raise UsageError(

@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import sys
+import termios
+import tty
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -307,7 +309,7 @@ def _stopped(request: Request, why: str) -> PausedError:
 
 def _handle(terminal: Terminal) -> int | None:
     """The terminal's input, if it can be read key by key."""
-    if not terminal.interactive or sys.platform == "win32":
+    if not terminal.interactive:
         return None
     try:
         return sys.stdin.fileno()
@@ -321,9 +323,6 @@ def _each_key(handle: int) -> Iterator[None]:
 
     In its default line mode, no line could have more than 4,095 bytes.
     """
-    import termios  # noqa: PLC0415 - not on Windows
-    import tty  # noqa: PLC0415 - as above
-
     before = termios.tcgetattr(handle)
     try:
         tty.setcbreak(handle)

@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fabula.app.bills import dollars
@@ -27,6 +28,7 @@ from fabula.engine.events import (
     RunStarted,
     TextArrived,
 )
+from fabula.models.answer_files import ANSWER, PROMPT
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
@@ -186,6 +188,27 @@ class _Pace:
 
 
 @dataclass
+class Waiting:
+    """A listener that says once for which file each prompt in a folder waits."""
+
+    terminal: Terminal
+    _awaited: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+
+    def __call__(self, event: Event) -> None:
+        """Print to a terminal what a model in files waits for."""
+        if isinstance(event, AnswersAwaited) and self.terminal.lively and not self.terminal.quiet:
+            for said in self.new(event):
+                self.terminal.message(said)
+
+    def new(self, event: AnswersAwaited) -> list[str]:
+        """A line for each file that was not awaited before; none if the output is for a program."""
+        before, self._awaited[event.folder] = self._awaited.get(event.folder, ()), event.files
+        new = [] if self.terminal.json else [file for file in event.files if file not in before]
+        prompts = [(file, Path(event.folder, f"{file.removesuffix(ANSWER)}{PROMPT}")) for file in new]
+        return [f"  waiting for the reply to {asked}: write it to {file} in the same folder" for file, asked in prompts]
+
+
+@dataclass
 class ProgressDisplay(LivePicture):
     """A listener that shows the progress of a run on a terminal.
 
@@ -202,7 +225,7 @@ class ProgressDisplay(LivePicture):
     words: dict[str, int] = field(default_factory=dict, init=False)
     replayed: int = field(default=0, init=False)
     asked: int = field(default=0, init=False)
-    awaited: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    waiting: Waiting = field(init=False)
     _left: list[PlannedCall] = field(default_factory=list, init=False)
     _done: list[CallFinished] = field(default_factory=list, init=False)
     _removed: Counter[str] = field(default_factory=Counter, init=False)
@@ -211,6 +234,9 @@ class ProgressDisplay(LivePicture):
     _pace: _Pace = field(default_factory=_Pace, init=False)
     _paid: Usage = field(default=NOTHING_USED, init=False)
     _live: Live | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.waiting = Waiting(self.terminal)
 
     def __call__(self, event: Event) -> None:
         """Handle an event, and show what it changes."""
@@ -277,11 +303,8 @@ class ProgressDisplay(LivePicture):
 
     @_hear.register
     def _(self, event: AnswersAwaited) -> None:
-        new = [file for file in event.files if file not in self.awaited.get(event.folder, ())]
-        self.awaited[event.folder] = event.files
-        if self._live is None:
-            for file in new:
-                self._show(f"  waiting for {file} in {event.folder}")
+        for said in self.waiting.new(event):
+            self._show(said)
 
     @_hear.register
     def _(self, event: Repaired) -> None:

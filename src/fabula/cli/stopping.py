@@ -25,8 +25,7 @@ T = TypeVar("T")
 SENTENCE: Final = "Stopped. All finished work is kept. To continue from there, run the same command again."
 _PATIENCE: Final = 0.6  # seconds that a command has to tidy up
 _TIDY: Final = 0.1
-# Each once: a signal that is taken over twice has our own handler as the one before. SIGBREAK: Windows
-_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGBREAK", signal.SIGTERM)})
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class StoppedError(FabulaError):

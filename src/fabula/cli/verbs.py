@@ -10,14 +10,18 @@ A hand-written function of the terminal, the project and the result prints the t
 from __future__ import annotations
 
 import inspect
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 
+from fabula.base.errors import UsageError
 from fabula.cli.bill import say_estimate
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
+from fabula.cli.progress import Waiting
 from fabula.verbs.base import every
 from fabula.verbs.home import Project
 from fabula.verbs.projects import ProjectLine
@@ -35,7 +39,7 @@ ARTEFACT = "artefact"
 def opened(terminal: Terminal, project: folder.ProjectFolder) -> Project:
     """Return a named project; the terminal shows what verbs report about its files."""
     door = Project(project.folder, terminal.environ)
-    door.told = terminal.message
+    door.told, door.listeners = terminal.message, (Waiting(terminal),)
     return door
 
 
@@ -54,6 +58,8 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
         def run(common: ProjectOptions, *, where: Any = None, **given: Any) -> None:  # noqa: ANN401 - as the verb has them
             terminal = terminal_of(common)
             if ARTEFACT not in verb.signature.parameters:
+                if where and given.get("name") == "":
+                    _check_place(verb, where, common.folder)
                 found = project_of(common, where or "")
             else:
                 needed = verb.signature.parameters[ARTEFACT].default is inspect.Parameter.empty
@@ -73,6 +79,19 @@ def command(name: str, nothing: str = "") -> Callable[[Callable[[Terminal, Proje
         return bundled(run)
 
     return made
+
+
+def _check_place(verb: Verb, where: str, folder: str) -> None:
+    """Check that a project stands where the name of an entry may have been written instead.
+
+    Raises:
+        UsageError: it does not exist; the message says what to type.
+    """
+    if not Path(where).exists():
+        line = ["fabula", *verb.command.split(), "--name", where, *(["-C", folder] if folder else [])]
+        raise UsageError(
+            f"There is no project folder {where}. If it is the name of an entry, write `{shlex.join(line)}`."
+        )
 
 
 _COMMON = inspect.Parameter("common", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=ProjectOptions)

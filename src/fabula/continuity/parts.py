@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
-from fabula.continuity.scenes import cut_by_length, split
+from fabula.continuity.scenes import cut_by_length, is_headed, split
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story.export.prose import is_break
 
@@ -115,7 +115,12 @@ def of_story(story: Story) -> Manuscript:
     several = len(story.scenes) > 1
     texts = [(_label(readable(one.label)), plain(readable(one.text))) for one in story.scenes]
     headed = [
-        (label, f"## {label}\n\n{text}" if several and label and not text.startswith(label) else text)
+        (
+            label,
+            f"## {label}\n\n{text}"
+            if several and label and not (text.startswith(label) or is_headed(text, label))
+            else text,
+        )
         for label, text in texts
     ]
     return _of(readable(story.title), headed, "scenes")

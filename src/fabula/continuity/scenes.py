@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Form: TypeAlias = Literal["json", "manuscript", "fountain", "markdown", "prose"]
 FORMS: Final[tuple[Form, ...]] = ("json", "manuscript", "fountain", "markdown", "prose")
 SCENE_WORDS: Final = 2000
+_WORDS: Final = re.compile(r"\w+")
 _HEADING: Final = re.compile(
     # Capitals are enough; in other letters ("Int. hall - day") it takes a stop and a blank line before it.
     r"^[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?(?:INT|EXT|EST|I/E|INT\.?/EXT|EXT\.?/INT)[. ][^\n]*$"
@@ -146,6 +147,12 @@ def scenes_of(story: Story, scene_words: int = SCENE_WORDS) -> Scenes:
         numbered.append(NumberedScene(number, scene.label, scene.text, start))
         start += len(scene.text) + 2
     return Scenes(tuple(numbered), "manuscript")
+
+
+def is_headed(text: str, title: str) -> bool:
+    """Whether the first line of a text has the words of its title, in whatever letters ("## Chapter One")."""
+    first = _WORDS.findall(text.lstrip().partition("\n")[0][: 2 * len(title) + 20].casefold())
+    return bool(first) and first == _WORDS.findall(title.casefold())
 
 
 def _form_of(text: str) -> Form:

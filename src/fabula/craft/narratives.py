@@ -24,7 +24,7 @@ from fabula.story.codex import MAX_NAME, Codex, CodexEntry, Kind, parse_codex, w
 from fabula.story.people import NameFinder, among, each_once, present_in, same_person, titled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from fabula.craft.conversation.cards import Cards
     from fabula.craft.length import WordRange
@@ -42,6 +42,7 @@ _TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _PEOPLE: Final = "people"
 _WINDOW: Final = 3000  # tokens of story in one prompt, where a small model reads
 _WINDOW_SHARE: Final = 0.5
+_HALF: Final = MAX_NAME // 2 - 2  # characters of a name and of what stands in brackets behind it
 PROPOSED: Final = "chat/codex-"
 """The beginning of the names of artefacts that hold proposed codex entries."""
 
@@ -211,7 +212,7 @@ async def entries_read(run: Run, narrative: str, role: str) -> tuple[CodexEntry,
     """The people, places, things and rules of a narrative with their names in it, as a model reads it.
 
     Asked once for each version of the narrative, a call for each window. Names and aliases that are not in the text
-    are dropped, and so are aliases that several entries share.
+    are dropped. Each entry has a name of its own; an alias may be that of several.
 
     Raises:
         ReplyError: a reply could not be read.
@@ -221,49 +222,83 @@ async def entries_read(run: Run, narrative: str, role: str) -> tuple[CodexEntry,
     async def make(own: Run) -> str:
         window = max(own.room(role).prompt_tokens(_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
         text, _ = read_story(Story.parse(narrative), window)
-        found: dict[str, CodexEntry] = {}
+        found, narrators = list[CodexEntry](), set[str]()
         for number, stretch in enumerate(text.windows(window), 1):
             known = tuple(
-                f"{one.name} ({one.kind}): {', '.join(one.aliases) or 'no other name'}" for one in found.values()
+                f"{one.name} ({one.kind}): {', '.join(one.aliases) or 'no other name'}" for one in _told_apart(found)
             )
             reply = await own.scope(number).ask_for(
                 _entries(), role, "read_codex", found=WindowContext(""), known=known, text=stretch.numbered
             )
-            for entry in reply.entries:
-                _add_entry(found, entry)
-        made = tuple(found.values())
-        return write_codex(Codex(own.context.unless_made_up(lambda: _in_text(made, narrative), made)))
+            found = _with_entries(found, reply.entries)
+            narrators |= {one_line(one.name)[:MAX_NAME] for one in reply.entries if one.narrator}
+        made = own.context.unless_made_up(lambda: _in_text(found, narrative, narrators), tuple(found))
+        return write_codex(Codex(_told_apart(made)))
 
     name = entries_read_of(narrative).partition("/")[2]
     return parse_codex(await place.keep(name, make, folder="chat", suffix="yaml", settled=True), proposed=True).entries
 
 
-def _add_entry(found: dict[str, CodexEntry], entry: Any) -> None:  # noqa: ANN401 - a type made at run time
-    """Add what a reply says to the entry of the same name, or to a new one."""
-    name, others = one_line(entry.name)[:MAX_NAME], [one_line(one)[:MAX_NAME] for one in entry.aliases]
-    if not name:
-        return
-    by_name = {known.casefold(): one for one in found.values() for known in one.names}
-    same = by_name.get(name.casefold()) or CodexEntry(name, entry.kind, description=one_line(entry.description))
-    aliases = dict.fromkeys(one for one in (*same.aliases, name, *others) if one and one != same.name)
-    found[same.name] = replace(same, aliases=tuple(aliases))
+def _with_entries(found: Sequence[CodexEntry], entries: Iterable[Any]) -> list[CodexEntry]:
+    """The entries found before, with what a reply adds to them, and its new ones.
 
-
-def _in_text(entries: Sequence[CodexEntry], narrative: str) -> tuple[CodexEntry, ...]:
-    """The entries that a text names, each with those of its names that stand there and are nobody else's.
-
-    The name itself may stand there in another form, or in parts ("Anna", "Frau Kern"); a rule's may be the reader's.
+    Entries with a name in common are one, but for the people of one reply: they are one only if the reply repeats a
+    name without another description. Which of two people with one name was found before cannot be known.
     """
-    count = Counter(name.casefold() for one in entries for name in {name.casefold() for name in one.names})
+    titles, made = [one.name.casefold() for one in _told_apart(found)], [*found]
+    read = [(name, one_line(one.description), one) for one in entries if (name := one_line(one.name)[:MAX_NAME])]
+    people = {(name.casefold(), about) for name, about, one in read if one.kind == "person" and about}
+    twins = {key for key, times in Counter(key for key, _ in people).items() if times > 1}
+    for name, about, one in read:
+        key, others = name.casefold(), [one_line(other)[:MAX_NAME] for other in one.aliases]
+        have = [n for n, other in enumerate(made) if key in map(str.casefold, other.names)]
+        known = [titles.index(key)] if key in titles else [n for n in have if n < len(found)]
+        new = [n for n in have if n >= len(found)]
+        if one.kind == "person":
+            known = [] if key in twins else known
+            new = [n for n in new if made[n].kind != "person" or _repeats(made[n], key, about)]
+        (at, *_) = known if len(known) == 1 else new or [len(made)]
+        if at == len(made):
+            made.append(CodexEntry(name, one.kind, description=about))
+        same = made[at]
+        names = dict.fromkeys((*same.aliases, *([name] if at in have else []), *others))
+        made[at] = replace(same, aliases=tuple(other for other in names if other and other != same.name))
+    return made
+
+
+def _repeats(one: CodexEntry, key: str, about: str) -> bool:
+    """Whether an entry of the name `key` with this description says nothing that tells it apart from `one`."""
+    return one.name.casefold() == key and (about in ("", one.description) or not one.description)
+
+
+def _told_apart(entries: Sequence[CodexEntry]) -> tuple[CodexEntry, ...]:
+    """The entries, each with a name of its own: of those with the same name, it has another name or a number behind."""
+    count = Counter(name for one in entries for name in {*map(str.casefold, one.names)})
+    named, number, made = Counter(one.name.casefold() for one in entries), Counter[str](), list[CodexEntry]()
+    for one in entries:
+        key = one.name.casefold()
+        number[key] += 1
+        own = (other for other in one.aliases if count[other.casefold()] == 1 and key not in other.casefold())
+        title = f"{one.name[:_HALF]} ({next(own, str(number[key]))[:_HALF]})"
+        made.append(replace(one, name=title, aliases=one.names) if named[key] > 1 else one)
+    return tuple(made)
+
+
+def _in_text(entries: Sequence[CodexEntry], narrative: str, narrators: Container[str] = ()) -> tuple[CodexEntry, ...]:
+    """The entries that a text names, each with those of its names that stand there.
+
+    The name itself may stand there in another form, or in parts ("Anna", "Frau Kern"); a rule's may be the reader's,
+    and so may that of somebody who tells the story.
+    """
     words = sorted(set(_WORD.findall(narrative.casefold())))
     kept: list[CodexEntry] = []
     for one in entries:
         start, _, rest = one.name.partition(" ")
-        named = (one.name, *(name for name in one.aliases if count[name.casefold()] == 1))
-        found = [name for name in named if NameFinder({name: [name]}).find(narrative)]
+        found = [name for name in one.names if NameFinder({name: [name]}).find(narrative)]
         if not found and len(start) <= _SHORT and NameFinder({rest: [rest]}).find(narrative):
             found = [rest]  # without its article, which another word may have taken in
-        if one.kind == "rule" or (found and all(_has_form(words, part) for part in _WORD.findall(one.name.casefold()))):
+        as_read = one.kind == "rule" or one.name in narrators
+        if as_read or (found and all(_has_form(words, part) for part in _WORD.findall(one.name.casefold()))):
             found.insert(0, one.name)
         if found:
             name, *aliases = dict.fromkeys(found)
@@ -291,6 +326,7 @@ def _entries() -> Any:  # noqa: ANN401 - a type made at run time
         description: Annotated[str, short(300)] = Field(
             default="", description="Who or what it is, in one sentence, as these paragraphs first show it."
         )
+        narrator: bool = Field(default=False, description="Whether this person tells the story in the first person.")
 
     class Entries(BaseModel):
         entries: Annotated[list[EntryReply], short(30)]

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from fabula.base.remembering import remembered
 
-_TABLE: Final = (Path(__file__).parent / "numbers.txt").read_text(encoding="utf-8")
-_NAMES: Final = {name: float(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
 _AND: Final = frozenset(("and", "und", "et", "y", "e", "en", "и", "و"))
 _HALF: Final = re.compile(  # "two and a half thousand", "deux mille et demi"
     r" (?:and|und|et|e|y|en|i|с|z) (?:an? |eine? |een )?(?:half|halb(?:es)?|halve|demie?|mezz[oa]|medi[oa]|mei[oa]|pół|"
@@ -241,11 +240,19 @@ def _goes_on(last: Number, value: float, start: int) -> bool:
     return True
 
 
+@cache
+def _names() -> dict[str, float]:
+    """The numbers that one word says."""
+    table = (Path(__file__).parent / "numbers.txt").read_text(encoding="utf-8")
+    return {name: float(row.split()[0]) for row in table.strip().splitlines() for name in row.split()[1:]}
+
+
 @remembered(4096, 200)
 def _value(word: str) -> float | None:
     """The number that a word says, also one written together, such as "zweitausendfünfhundert"."""
-    if word in _NAMES:
-        return _NAMES[word]
+    known = _names()
+    if word in known:
+        return known[word]
     said = Number(0, 0)
     names, at, count = "", 0, 0
     while at < len(word):
@@ -254,10 +261,10 @@ def _value(word: str) -> float | None:
             if joint[0].endswith(("halb", "half")):
                 said.part, count = said.part + 0.5, count + 1
             continue
-        names = next((word[at:end] for end in range(min(len(word), at + 12), at, -1) if word[at:end] in _NAMES), "")
+        names = next((word[at:end] for end in range(min(len(word), at + 12), at, -1) if word[at:end] in known), "")
         if not names:
             return None
-        value, at, count = _NAMES[names], at + len(names), count + 1
+        value, at, count = known[names], at + len(names), count + 1
         if value in _TENS and said.part % 10 and said.part % _HUNDRED < 10:  # noqa: PLR2004 - fünf-und-zwanzig
             said.part += value
         elif not said.takes(value):

@@ -143,7 +143,9 @@ class _Writer:
             reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=self.prose.usual, **fields)
             raw = reply.text.removeprefix(lead)
             text = self._cleaned(run, reply, lead, self.prompt, fields)
-            fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
+            fault = ""
+            if not is_person(reply.model):
+                fault = reply_fault(run, text, self.prompt, fields, least=self._least)
             if not fault:
                 script = script_of(self._echo(run, self.prompt, fields)) if self.aids else ""
                 best = max(best, text, key=partial(self._worth, script)) if best else text
@@ -175,10 +177,6 @@ class _Writer:
     def _worth(self, script: str, text: str) -> tuple[bool, bool, int]:
         """What speaks for one of several draws: its script, that it is not a list, its words."""
         return script_of(text) == script, not is_list(text), count_words(text)
-
-    def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
-        """Why a reply is not prose of this piece; empty if it is."""
-        return reply_fault(run, text, self.prompt, fields, least=self._least)
 
     @property
     def _least(self) -> int:

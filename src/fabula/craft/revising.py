@@ -206,7 +206,7 @@ def changes(before: Sequence[Message], after: Sequence[Message]) -> list[PromptC
     """The paragraphs in which two versions of a prompt differ; none where one of the two is not known."""
     if not before or not after:
         return []
-    old, new = (_paragraphs(messages) for messages in (before, after))
+    old, new = ([part for one in messages for part in paragraphs(one.content)] for messages in (before, after))
     found: list[PromptChange] = []
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "replace" and b - a == d - c:
@@ -214,7 +214,3 @@ def changes(before: Sequence[Message], after: Sequence[Message]) -> list[PromptC
         elif kind != "equal":
             found.append(PromptChange("\n\n".join(old[a:b]), "\n\n".join(new[c:d])))
     return found
-
-
-def _paragraphs(messages: Sequence[Message]) -> list[str]:
-    return [part for message in messages for part in paragraphs(message.content)]

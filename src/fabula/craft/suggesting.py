@@ -22,6 +22,7 @@ from fabula.story.words import joined
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
 
 SuggestionKind = Literal["reword", "continue", "describe", "ideas"]
@@ -105,13 +106,17 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is suggested: its kind, the author's note, how many, how much of it, and how many were made before."""
+    """What is suggested: its kind, the author's note, how many, how much of it, and how many were made before.
+
+    `words` take the place of `amount`.
+    """
 
     kind: SuggestionKind = "reword"
     note: str = ""
     count: int = 3
     amount: Amount = "sentence"
     skip: int = 0
+    words: WordRange | None = None
 
 
 async def rewrite_passage(run: Run, role: str, cursor: Cursor, note: str) -> str:
@@ -139,10 +144,13 @@ async def suggestions(run: Run, role: str, cursor: Cursor, wanted: Wanted) -> li
         ]
     prompt = "rewrite_passage" if wanted.kind == "reword" else "suggest"
     fields |= (
-        {"kind": wanted.kind, "amount": wanted.amount} if prompt == "suggest" else {"has": count_words(cursor.passage)}
+        {"kind": wanted.kind, "amount": wanted.amount, "words": wanted.words}
+        if prompt == "suggest"
+        else {"has": count_words(cursor.passage)}
     )
     numbers = range(wanted.skip + 1, wanted.skip + wanted.count + 1)
     usual = _WORDS["describe" if wanted.kind == "describe" else wanted.amount] if prompt == "suggest" else fields["has"]
+    usual = wanted.words.target if wanted.words else usual
     made = await side_by_side(_usable(run.scope(n), role, prompt, fields, usual) for n in numbers)
     return list(dict.fromkeys(made))
 

@@ -114,24 +114,45 @@ class Passage:
 
 
 def passages(texts: Iterable[str]) -> list[Passage]:
-    """The texts in passages of about 200 words: whole sentences; a short rest belongs to the passage before it."""
+    """The texts in passages of about 200 words: whole sentences of one chapter.
+
+    A short rest of a chapter belongs to the passage before it, and a very short chapter to the next one.
+    """
     found: list[Passage] = []
-    for prose in map(_prose, texts):
-        borders, own = {start for start, _ in paragraph_spans(prose)}, list[list[int]]()
+    for prose, chapters in map(_prose, texts):
+        borders, own, first = {start for start, _ in paragraph_spans(prose)}, list[list[int]](), 0
         for start, end in spans(prose):
-            if not own or own[-1][2] >= PASSAGE:
+            if start in chapters and (_join_rest(own, first) or own[-1][2] >= PASSAGE // 2):
+                first = len(own)
+            if len(own) == first or own[-1][2] >= PASSAGE:
                 own.append([start, end, 0])
             own[-1][1:] = end, own[-1][2] + count_words(prose[start:end])
-        if len(own) > 1 and own[-1][2] < PASSAGE // 2:
-            _, rest_end, _ = own.pop()
-            own[-1][1] = rest_end
+        _join_rest(own, first)
         found += [Passage(prose[start:end], start in borders) for start, end, words in own if words]
     return found
 
 
-def _prose(text: str) -> str:
-    """A text without headings and without breaks between scenes."""
-    return "\n\n".join(one for one in paragraphs(text) if not one.startswith("#") and count_words(one))
+def _join_rest(own: list[list[int]], first: int) -> bool:
+    """Whether the last passage was short and was joined to the one before it, of those from `first` on."""
+    short = len(own) - first > 1 and own[-1][2] < PASSAGE // 2
+    if short:
+        _, end, words = own.pop()
+        own[-1][1:] = end, own[-1][2] + words
+    return short
+
+
+def _prose(text: str) -> tuple[str, set[int]]:
+    """A text without headings and without breaks between scenes, and where chapters begin in it."""
+    kept, chapters, at, headed = list[str](), set[int](), 0, False
+    for one in paragraphs(text):
+        if one.startswith("#"):
+            headed = True
+        elif count_words(one):
+            if headed and kept:
+                chapters.add(at)
+            kept.append(one)
+            at, headed = at + len(one) + 2, False
+    return "\n\n".join(kept), chapters
 
 
 @dataclass(frozen=True)
@@ -188,7 +209,7 @@ class Samples:
 
     def __init__(self, texts: Iterable[str]) -> None:
         texts = list(texts)
-        self.text = "\n\n".join(map(_prose, texts))
+        self.text = "\n\n".join(prose for prose, _ in map(_prose, texts))
         self.passages = list(dict.fromkeys(passages(texts)))
         if len(self.passages) < FEWEST:
             have = sum(count_words(one.text) for one in self.passages)
@@ -291,6 +312,7 @@ _MANY: Final = 3
 _MOSTLY: Final = 0.8
 _NARRATED, _OWN = 0.1, 0.2  # "I" among the pronouns: at most in the third person, at least in the first
 _RATES: Final = 8
+_BESIDE: Final = 0.05  # of all that is spoken, from which on a second way to mark it is named
 _NEAR: Final = 4  # characters before a speech, among them its mark
 
 
@@ -338,13 +360,33 @@ def _spelling(words: Counter[str]) -> list[str]:
 
 
 def _dialogue(text: str, share: float) -> str:
-    """How speech is marked, and how much of the text it is."""
-    starts = [before[-1] for start, _ in speech(text) if (before := text[max(start - _NEAR, 0) : start].rstrip())]
-    if not starts:
+    """How speech is marked, with the share of each way if there are several, and how much of the text it is."""
+    found = _marks([text])
+    if found and unicodedata.category(max(found, key=lambda mark: found[mark].total())) != "Pd":
+        found = _marks(paragraphs(text))  # of a whole text one way counts, of each paragraph its own
+    whole = sum(ends.total() for ends in found.values())
+    often = sorted(found.items(), key=lambda one: -one[1].total())
+    ways = [(_way(mark, ends), ends.total() / whole) for mark, ends in often if ends.total() >= _BESIDE * whole]
+    if not ways:
         return "Dialogue: none that is marked."
-    mark, _ = Counter(starts).most_common(1)[0]
-    where = f"after {mark}" if unicodedata.category(mark)[0] == "P" else "without marks"
-    return f"Dialogue: {where}, and {share:.0f} % of the words."
+    shown = [f"{way} ({100 * part:.0f} %)" if len(ways) > 1 else way for way, part in ways]
+    return f"Dialogue: {', '.join(shown)}; {share:.0f} % of the words."
+
+
+def _marks(texts: Iterable[str]) -> dict[str, Counter[str]]:
+    """The marks before what is spoken, each with those behind it."""
+    found: dict[str, Counter[str]] = {}
+    for text in texts:
+        for start, end in speech(text):
+            if before := text[max(start - _NEAR, 0) : start].rstrip():
+                found.setdefault(before[-1], Counter())[text[end : end + 2].strip()[:1]] += 1
+    return found
+
+
+def _way(mark: str, ends: Counter[str]) -> str:
+    if not (kind := unicodedata.category(mark)).startswith("P"):
+        return "without marks"
+    return f"after {mark}" if kind == "Pd" else f"in {mark}…{ends.most_common(1)[0][0]}"
 
 
 def _punctuation(of: Sequence[Passage]) -> str:

@@ -73,7 +73,7 @@ def words_in_one_reply(brief: Brief, words: str, called: str) -> WordRange | Non
     if want is not None and want.target > LONG:
         raise UsageError(
             f"{called} writes one reply of at most {LONG:,} words, but the story needs {want}. "
-            "--system chosen-outline and --system agents-room write longer stories, in chapters."
+            "--system agents-room and --system end-to-end write longer stories, in chapters."
         )
     return want
 

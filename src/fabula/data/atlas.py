@@ -109,17 +109,14 @@ def table(folder: Path, number: int) -> tuple[Printed, ...] | None:
         UsageError: an entry is no row.
     """
     path = find(folder, f"table{number}.json")
-    return None if path is None else tuple(_printed(record) for record in json_list(path))
-
-
-def _printed(record: Record) -> Printed:
-    return Printed(
-        str(record.fields.get("story", "")),
-        record.text("method"),
-        record.integer("tp"),
-        record.integer("fp"),
-        record.integer("fn"),
-        record.number("precision"),
-        record.number("recall"),
-        record.number("f1"),
+    if path is None:
+        return None
+    return tuple(
+        Printed(
+            str(record.fields.get("story", "")),
+            record.text("method"),
+            *(record.integer(name) for name in ("tp", "fp", "fn")),
+            *(record.number(name) for name in ("precision", "recall", "f1")),
+        )
+        for record in json_list(path)
     )

@@ -22,13 +22,12 @@ from xml.etree.ElementTree import ParseError
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes
-from fabula.data.book_files import epub_text, odt_text
+from fabula.data.book_files import epub_text, odt_text, word_text
 from fabula.data.chat_files import BEGINS, chat_text
 from fabula.data.project_files import folder_text, novelwriter_text, scrivener_text
 from fabula.data.rtf_files import rtf_text
 from fabula.data.screenplay_files import fdx_text
 from fabula.data.unpacked import Unpacked
-from fabula.data.word_files import word_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

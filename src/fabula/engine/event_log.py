@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.base.errors import UsageError
-from fabula.base.files import PRIVATE
+from fabula.base.files import PRIVATE, lock
 from fabula.base.keys import keys_in, without_keys
-from fabula.base.locks import lock
 from fabula.engine.events import Event, Kept, TextArrived
 from fabula.models.base import Usage
 from fabula.story import count_words
@@ -37,8 +36,6 @@ LONGEST: Final = 20_000  # characters of a text in one line
 LARGEST: Final = 64 * 2**20  # bytes of a log; from there on the texts that arrive are left out
 _MOMENT: Final = 0.05  # seconds within which texts that arrive become one line
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
-_BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
 @dataclass
@@ -72,7 +69,7 @@ class EventLog:
         Raises:
             UsageError: the file cannot be written.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         try:
             self._handle = os.open(self.file, flags, PRIVATE)
             self._size = os.fstat(self._handle).st_size

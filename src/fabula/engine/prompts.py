@@ -17,7 +17,7 @@ from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.models.base import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jinja2 import Template
     from jinja2.runtime import Context
@@ -204,7 +204,8 @@ class SystemPrompts:
                 messages += chat
             if blocks.get(block):
                 messages.append(Message(role, blocks[block]))
-        return tuple(_taking_turns(messages))
+        turns = groupby(messages, key=lambda message: message.role)  # those of one role that follow each other are one
+        return tuple(Message(role, "\n\n".join(message.content for message in group)) for role, group in turns)
 
 
 def _usual(text: str) -> Usual | None:
@@ -214,22 +215,12 @@ def _usual(text: str) -> Usual | None:
         return None
     said = text.partition(start)[2].partition("#}")[0].removesuffix("-").strip()
     number, _, unit = said.partition(" ")
-    if unit == "words" and _is_number(number):
+    if unit == "words" and number.isascii() and number.isdecimal() and len(number) <= _DIGITS:
         return int(number)
     pairs = _PAIR.findall(flat := " ".join(said.split()))
     if pairs and ", ".join(f"{name} {value}" for name, value in pairs) == flat:
         return {name: value if value.startswith("{") else float(value) for name, value in pairs}
     return said
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
-
-
-def _taking_turns(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, those of one role that follow each other as one."""
-    for role, group in groupby(messages, key=lambda message: message.role):
-        yield Message(role, "\n\n".join(message.content for message in group))
 
 
 def _parts(template: Template, fields: dict[str, Any]) -> dict[str, str]:

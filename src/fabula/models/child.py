@@ -23,7 +23,6 @@ SPIN_POLICIES = (SPIN, "OMP_WAIT_POLICY")
 _PROGRAM = Path(__file__).with_name("engine_process.py")
 _PATIENCE = 5.0  # seconds until a process that was told to end is killed
 _SAID = 2000  # bytes from the end of what it wrote to stderr
-_KILLED = getattr(signal, "SIGKILL", 9)  # which Windows does not have
 
 
 class ChildEndedError(Exception):
@@ -83,7 +82,7 @@ class EngineChild:
             code = self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             return "it does not answer"
-        if code == -_KILLED:
+        if code == -signal.SIGKILL:
             return "killed by the system, probably because memory was short"
         how = f"signal {-code}" if code < 0 else f"status {code}"
         with suppress(OSError, ValueError):

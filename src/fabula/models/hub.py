@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from fabula.base.errors import FabulaError, ModelUnavailableError, UnknownNameError, UsageError
 from fabula.base.extras import require
-from fabula.base.files import make_folder, read_text, write_atomically
-from fabula.base.locks import lock
+from fabula.base.files import lock, make_folder, read_text, write_atomically
 from fabula.models.gguf import read_metadata
 from fabula.models.memory import free_memory, needed_memory, of_context
 
@@ -313,7 +312,7 @@ def _link(found: Path, blob: Path) -> None:
     """
     try:
         found.symlink_to(os.path.relpath(blob, found.parent))
-    except OSError:  # Windows allows links to few users
+    except OSError:  # some disks have hard links only
         os.link(blob, found)
 
 

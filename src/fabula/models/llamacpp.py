@@ -434,16 +434,13 @@ def _shape_of(request: Request) -> Json:
     if request.schema is not None:
         shape["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.schema}}
     if request.choices:
-        shape["grammar"] = "root ::= " + " | ".join(_literal(choice) for choice in request.choices)
+        # The engine's grammars know JSON's escapes for what is not allowed in a string literal of one line.
+        literals = (json.dumps(choice, ensure_ascii=False) for choice in request.choices)
+        shape["grammar"] = f"root ::= {' | '.join(literals)}"
     if request.logprobs > 0:
         wanted = max(request.logprobs, _CANDIDATES) if request.choices else request.logprobs
         shape |= {"logprobs": True, "top_logprobs": wanted, "timings_per_token": True}
     return shape
-
-
-def _literal(text: str) -> str:
-    """A string literal of the engine's grammars; it knows JSON's escapes for what is not allowed in one line."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 class ReplyReader:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -116,23 +115,4 @@ def free_memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys
         most = int((groups / "memory.max").read_text(encoding="ascii"))
         left = most - int((groups / "memory.current").read_text(encoding="ascii"))
         free = left if free is None else min(free, left)
-    if free is None and sys.platform == "win32":
-        return _free_on_windows()
     return free
-
-
-def _free_on_windows() -> int | None:
-    """Bytes of free memory, as Windows says."""
-    import ctypes  # noqa: PLC0415 - only here
-
-    class Status(ctypes.Structure):
-        _fields_ = (
-            ("length", ctypes.c_ulong),
-            ("load", ctypes.c_ulong),
-            *((name, ctypes.c_ulonglong) for name in ("total", "free", "file", "file_free", "all", "all_free", "more")),
-        )
-
-    status = Status()
-    status.length = ctypes.sizeof(status)
-    asked = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined,unused-ignore] # mypy looks from POSIX
-    return int(status.free) if asked else None

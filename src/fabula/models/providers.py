@@ -542,7 +542,7 @@ class ProviderModel:
 
     async def _call(self, asked: Asked) -> Call:
         """Where the request goes, with its headers and its body."""
-        from fabula.models.wire import Call, written  # noqa: PLC0415 - 0.1 s of import
+        from fabula.models.wire import Call, signed, written  # noqa: PLC0415 - 0.1 s of import
 
         body = merged(body_of(self._dialect, asked), self.gateway.body)
         path, _, query = self._dialect.path(asked.model, asked.stream).partition("?")
@@ -562,8 +562,6 @@ class ProviderModel:
         queries |= {name: self._filled(text) for name, text in self.gateway.query.items()}
         call = Call(f"{address}{path}", queries, headers, written(body))
         if self.kind == "bedrock" and not (self.key and self.address):
-            from fabula.models.amazon import signed  # noqa: PLC0415 - needs the extra
-
             return await asyncio.to_thread(signed, call, self.name)
         return call
 

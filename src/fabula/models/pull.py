@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from fabula.base.errors import ModelUnavailableError
-from fabula.base.locks import lock
+from fabula.base.files import lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

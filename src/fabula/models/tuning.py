@@ -105,7 +105,7 @@ def others_running() -> float:
             running = Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]
             seen.append(max(0.0, float(running) - 1))  # without us
         except (OSError, ValueError, IndexError):
-            return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+            return os.getloadavg()[0]
         time.sleep(_BETWEEN_GLANCES)
     return mean(seen)
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from fabula.base.kept import KeptTexts
     from fabula.engine.events import Kept
+    from fabula.engine.journal import DecisionKind
     from fabula.project.trust import Act
 
 MAX_FILE: Final = 2_000_000
@@ -619,21 +620,24 @@ class ProjectFolder:
     ) -> None:
         """Record changed files as edits, and write each artefact's file. A pinned artefact is pinned with its new text.
 
-        `found` says that they were changed without a command. Of the `withdrawn` artefacts the author's texts no longer
+        `found` says that they were changed without a command: each file is then taken back alone, the last changed one
+        first. Of the `withdrawn` artefacts the author's texts no longer
         count, and their files are removed; their versions stay.
         """
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
         places, overrides = journal.artefacts.places(), journal.decisions.overrides()
+        number = self._as_changed([*beside, *changes]) if found else {}
+        changes.sort(key=lambda change: number.get(change.file, 0))
         with journal.transaction():
             for change in beside:
-                journal.decisions.add(change.path, "edit", change.text, found=found)
+                journal.decisions.add(change.path, "edit", change.text, found=number.get(change.file, 0))
                 journal.artefacts.keep(change.path, change.text, "edited")
             for change in changes:
-                override = overrides.get(change.path)
-                journal.decisions.add(change.path, kind, change.text, found=found)
+                override, of = overrides.get(change.path), number.get(change.file, 0)
+                journal.decisions.add(change.path, kind, change.text, found=of)
                 if override is not None and override[1] == "pinned":
-                    journal.decisions.add(change.path, "pin", change.text, found=found)
+                    journal.decisions.add(change.path, "pin", change.text, found=of)
                 journal.artefacts.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
                 own = never_made(journal, change.path, change.file)
                 if change.file == STORY or not own or (self.folder / places.get(change.path, "")).is_file():
@@ -656,6 +660,14 @@ class ProjectFolder:
                 self._say(of_renamed(change.file, file, own=False))
             texts.append((file, change.path, change.text + "\n"))
         self._write(*texts)
+
+    def _as_changed(self, changes: Iterable[FileChange]) -> dict[str, int]:
+        """Numbers for the changed files, in the order in which they were saved, after those of `BESIDE`."""
+        saved: dict[str, int] = {}
+        for change in changes:
+            with suppress(OSError):
+                saved[change.file] = (self.folder / change.file).stat().st_mtime_ns
+        return {file: number for number, file in enumerate(sorted(saved, key=saved.__getitem__), len(BESIDE) + 1)}
 
     def _write(self, *texts: tuple[str, str, str]) -> None:
         """Write our files, given as (file, path, text), known as ours at every moment; unchanged files are skipped."""
@@ -884,7 +896,8 @@ class ProjectFolder:
         text = plain(read_text(file, MAX_FILE)) if file.exists() else ""
         if text != ("" if known is None else known[0]):
             first = not journal.decisions.find(name, undone=True)
-            journal.decisions.add(name, "edit" if text else "unedit", text or None, found=True, lasting=first)
+            kind: DecisionKind = "edit" if text else "unedit"
+            journal.decisions.add(name, kind, text or None, found=BESIDE.index(name) + 1, lasting=first)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""

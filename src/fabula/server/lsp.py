@@ -202,18 +202,15 @@ class Opened:
     def hover(self, position: lsp.Position) -> lsp.Hover | None:
         """Who a name is, and what is known about it by the end of this scene."""
         at = self.document.place(position)
-        if not (name := self.codex.named_at(self.document.text, at)):
-            return None
-        said = self.codex.about(name, self.scene(self.codex.world, at))
-        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.PlainText, "\n\n".join(said)))
+        said = self.codex.said_at(self.document.text, at, self.scene(self.codex.world, at))
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.PlainText, "\n\n".join(said))) if said else None
 
     def definition(self, position: lsp.Position) -> list[lsp.Location]:
         """The sentences that tell what is known about a name by the end of this scene, the newest first."""
         at = self.document.place(position)
-        if not (name := self.codex.named_at(self.document.text, at)):
-            return []
-        world = self.codex.world
-        rows = self.codex.view(self.scene(world, at), name=name).entries[0].facts[:_FACTS]
+        world, names = self.codex.world, self.codex.named_at(self.document.text, at)
+        views = [self.codex.view(self.scene(world, at), name=name) for name in names]
+        rows = [row for view in views for row in view.entries[0].facts[:_FACTS]]
         told = [one for row in rows if (one := world.sentence(row.id)) is not None]
         found = [self.find(one.part.file, one.sentence, one.start) for one in told]
         return [one for number, one in enumerate(found) if one is not None and one not in found[:number]]

@@ -60,7 +60,7 @@ def bradley_terry(wins: ArrayLike, *, prior: float = 0.0, names: Sequence[str] =
         ValueError: the matrix is not square, or a number in it or the prior is negative or not finite.
     """
     table = _checked(wins, prior)
-    parts = _parts(table)
+    parts = _classes(_closure((table + table.T) > 0))  # systems that comparisons link, directly or through others
     trouble = _trouble(table, parts, names)
     note = _note(trouble, prior, len(table))
     if trouble and not (prior and len(table) > 1):
@@ -192,11 +192,6 @@ def _classes(together: Mask) -> list[list[int]]:
     """The classes of an equivalence, in the order of their first members."""
     firsts = together.argmax(axis=1) if len(together) else np.empty(0, dtype=np.int64)
     return [np.flatnonzero(firsts == first).tolist() for first in np.unique(firsts)]
-
-
-def _parts(wins: Array) -> list[list[int]]:
-    """Systems that comparisons link, directly or through others."""
-    return _classes(_closure((wins + wins.T) > 0))
 
 
 def _trouble(wins: Array, parts: list[list[int]], names: Sequence[str]) -> str:

@@ -95,25 +95,6 @@ class Figure:
     scored: Scored
 
 
-def between(one: Scored, other: Scored) -> Scored:
-    """By how much `other` is above `one`, of two numbers that were estimated apart, from their intervals alone.
-
-    The interval adds the squares of what each reaches from its value (Newcombe 1998 for shares, Zou and Donner 2008 for
-    any two intervals). There is none where one of them has none, or they are of different levels.
-    """
-    if not isinstance(one, Estimate) or not isinstance(other, Estimate):
-        return Unscored("one of them has no number" if one is not other else "there is no number")
-    value, n = other.value - one.value, min(one.n, other.n)
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return Estimate(value, n, method="no interval: one of the two numbers has none")
-    if one.level != other.level:
-        return Estimate(value, n, method="no interval: those of the two numbers are of different levels")
-    below = math.hypot(other.value - other.low, one.high - one.value)
-    above = math.hypot(other.high - other.value, one.value - one.low)
-    method = "difference of two estimates made apart; their intervals' squares added"
-    return Estimate(value, n, value - below, value + above, method, one.level)
-
-
 def estimate_cells(scored: Scored) -> tuple[str, str, str]:
     """Value, interval and n of a number as table cells, or the reason why there is no number."""
     if not isinstance(scored, Estimate):

@@ -197,7 +197,12 @@ def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
 
 
 def called(names: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """The names of people, each with those parts of the name that nobody else's names contain ("Quist")."""
+    """The names of people, each with those parts of the name that nobody else's names contain ("Quist").
+
+    A surname alone may be that of a relative who has no entry. In 20 stories in six languages, whose people a reader
+    had marked, it was so 13 times in 114, and 4 in 104 with the reader's aliases. To count it only as an alias or
+    after a title would find 14 of the 101 right ones, or 92 of 100 with aliases. An entry of the relative settles it.
+    """
     given = {owner: (owner, *own) for owner, own in names.items()}
     count = Counter(word for own in given.values() for word in {word for name in own for word in _words(name)})
     return {

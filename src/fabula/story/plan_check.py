@@ -205,12 +205,10 @@ def _order(plan: Plan) -> Iterator[Found]:
         if len(circle) == 1:
             yield path, "The scene cannot happen after itself. Remove the name."
             continue
-        steps_shown = [_step(plan, a, b, said=a in facts.earlier[b]) for a, b in steps]
+        steps_shown = [  # each with how it is known
+            f"{plan.names[a]!r} before {plan.names[b]!r} ({'after' if a in facts.earlier[b] else 'time'})"
+            for a, b in steps
+        ]
         rest = len(steps_shown) - _LISTED
         more = [*steps_shown[:_LISTED], f"and {rest} more steps"] if rest > 0 else steps_shown
         yield path, f"Story time forms a loop: {', '.join(more)}. Remove one of these."
-
-
-def _step(plan: Plan, a: int, b: int, *, said: bool) -> str:
-    """One step of a circle, and how it is known."""
-    return f"{plan.names[a]!r} before {plan.names[b]!r} ({'after' if said else 'time'})"

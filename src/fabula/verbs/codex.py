@@ -109,7 +109,8 @@ async def set_entry(
     `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the name is empty, has invisible characters or is another entry's, or a fact has no colon.
+        UsageError: the name is empty, has invisible characters, is another entry's or an alias of several, or a fact
+            has no colon.
         PlanError: `plan/codex.yaml` has problems.
     """
     name, new = one_line(name).strip(), one_line(new_name).strip()
@@ -225,14 +226,14 @@ def _known(project: Workspace, stands: Codex, name: str) -> CodexEntry:
         return CodexEntry(name)
     read = next((found for found in one.said if found.source == READING), None)
     kind: Any = one.kind if one.kind in KINDS else "person"
-    free = tuple(name for name in (read.names[1:] if read else ()) if stands.find(name) is None)
+    others = {key.casefold() for other in codex_of(project).joined.values() if other is not one for key in other.names}
+    names = read.names[1:] if read else ()
+    free = tuple(name for name in names if name.casefold() not in others and stands.find(name) is None)
     return CodexEntry(one.name, kind, free, read.whole if read else "")
 
 
 async def _save(project: Workspace, text: str) -> bool:
-    """Save the codex as an edit; the first one follows an empty codex, to which it can be undone."""
-    if not (project.folder / FILE).is_file():
-        with project.changing() as texts:
-            await save(texts, FILE, write_codex(Codex()), "", project.options)
+    """Save the codex as an edit."""
+    base = None if (project.folder / FILE).is_file() else ""
     with project.changing() as texts:
-        return (await save(texts, FILE, text, None, project.options)).changed
+        return (await save(texts, FILE, text, base, project.options)).changed

@@ -1,6 +1,6 @@
 """Measure a project's story, alone or with others: `evaluate`, `judge`, `rank`; and read what was measured.
 
-`reports`, `report`, `compare` and `verdicts` give all measurements, from reports to single verdicts.
+`reports`, `report` and `verdicts` give all measurements, from reports to single verdicts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from fabula.app.checking import OUT, settings_to_judge
 from fabula.app.evaluating import EvaluationTask, write_page
 from fabula.app.item_files import Selection
 from fabula.app.judging import Judged, two_stories
-from fabula.app.reports import FoundReport, Sought, report_named, reports_in
+from fabula.app.reports import FoundReport, report_named, reports_in
 from fabula.app.sources import items_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.evaluators import find
 from fabula.measure.ratings import Rating  # noqa: TC001 - doors read it
-from fabula.measure.report.beside import compared
 from fabula.verbs.base import ModelName, MostDollars, MostTokens, OtherProject, OtherProjects, verb
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ MOST_VERDICTS = 2000
 ReportName: TypeAlias = Annotated[
     str, Field(max_length=_LONG, description="The name of the report in the list of reports.")
 ]
-Sentence: TypeAlias = Annotated[str, Field(max_length=_LONG)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,36 +76,10 @@ class ReportView:
 
 @dataclass(frozen=True, slots=True)
 class VerdictList:
-    """Verdicts of a report: the total number, the number that match the search, and the first of the matches."""
+    """Verdicts of a report: how many there are, and the first of them."""
 
     total: int
-    found: int
     verdicts: list[Rating]
-
-
-@dataclass(frozen=True, slots=True)
-class TwiceLine:
-    """A number in two reports: `apart` is the second value minus the first, or why that is unknown."""
-
-    of: str
-    what: str
-    one: dict[str, Any]
-    other: dict[str, Any]
-    apart: dict[str, Any]
-    said: str
-    baseline: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonView:
-    """A comparison of two reports: `problem` explains why it is impossible, and `settings` lists differences."""
-
-    one: ReportLine
-    other: ReportLine
-    problem: str
-    settings: dict[str, list[str]]
-    rows: list[TwiceLine]
-    notes: list[str]
 
 
 @verb("GET", "/reports", "measuring")
@@ -127,49 +99,20 @@ async def report(project: Workspace, report: ReportName) -> ReportView:
     return ReportView(ReportLine.of(found), dict(found.report.how), found.report.lines(), list(found.report.notes))
 
 
-@verb("GET", "/comparison", "measuring")
-async def compare(
-    project: Workspace,
-    one: ReportName,
-    other: ReportName,
-    beside: OtherProject = "",
-) -> ComparisonView:
-    """Compare the numbers of this report with those of another one; `beside` is the other report's project.
-
-    Raises:
-        UnknownNameError: a report does not exist.
-    """
-    first = report_named(project.folder, one)
-    second = report_named(Path(beside) if beside else project.folder, other)
-    found = compared(first.report, second.report)
-    rows = [
-        TwiceLine(row.of, row.what, row.one.as_data(), row.other.as_data(), row.apart.as_data(), row.said, row.baseline)
-        for row in found.rows
-    ]
-    settings = {name: [here, there] for name, here, there in found.settings}
-    return ComparisonView(ReportLine.of(first), ReportLine.of(second), found.problem, settings, rows, list(found.notes))
-
-
 @verb("GET", "/verdicts", "measuring")
 async def verdicts(
     project: Workspace,
     report: ReportName,
-    words: Annotated[Sentence, Field(description="Words that the reason must contain.")] = "",
     *,
-    winner: Annotated[Sentence, Field(description="The winner, or the answer.")] = "",
-    question: Annotated[Sentence, Field(description="The question.")] = "",
-    stories: Annotated[Sentence, Field(description="Words that the names of stories or systems must contain.")] = "",
     most: Annotated[int, Field(ge=1, le=MOST_VERDICTS, description="Maximum number of verdicts to return.")] = 200,
 ) -> VerdictList:
-    """Return the verdicts of a report that match the search, in the order of the file.
+    """Return the verdicts of a report, in the order of the file.
 
     Raises:
         UnknownNameError: a report does not exist.
     """
     ratings = report_named(project.folder, report).verdicts
-    sought = Sought(words, winner, question, stories)
-    found = [rating for rating in ratings if sought.takes(rating)]
-    return VerdictList(len(ratings), len(found), found[:most])
+    return VerdictList(len(ratings), list(ratings[:most]))
 
 
 _ALL = Selection(None)

@@ -87,6 +87,8 @@ async def import_manuscript(
     *,
     source: Annotated[str, Field(max_length=255, description="The name of its file.")] = "",
     title: Title = "",
+    author: Annotated[str, Field(max_length=200, description="Your name, for title pages.")] = "",
+    own: Annotated[bool, Field(description="It is your own prose: keep it as a sample for the style sheet.")] = False,
     system: System = "",
     model: ModelName = "",
 ) -> ProjectLine:
@@ -95,7 +97,8 @@ async def import_manuscript(
     Raises:
         FabulaError: the manuscript is empty, a part is too long, or the system or model does not exist.
     """
-    wanted = Beginning(text, "manuscript", title, system, model, source=source or "pasted text")
+    source = source or "pasted text"
+    wanted = Beginning(text, "manuscript", title, system, model, source=source, author=author, own=own)
     return await _made(shelf, wanted, {})
 
 

@@ -35,7 +35,9 @@ async def read_cards(
         Names, Field(max_length=2_000, description="Put the cards of these texts into the plan.", examples=[["climax"]])
     ] = (),
     *,
-    accept_all: Annotated[bool, Field(description="Put all cards that were read into the plan.")] = False,
+    accept_all: Annotated[
+        bool, Field(description="Put all cards that were read into the plan, except refused ones.")
+    ] = False,
     model: ModelName = "",
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
@@ -54,7 +56,7 @@ async def read_cards(
     await at_work.begin(lambda: dry_run_cards_in(*asked))
     found = {one.name: one for one in await cards_in(*asked)}
     at_work.bill.remember(at_work.settings)
-    wanted = [*found] if accept_all else [*accepted]
+    wanted = [name for name, one in found.items() if not one.refused] if accept_all else [*accepted]
     if unknown := next((name for name in wanted if name not in found), ""):
         raise UsageError(f"The card of {unknown!r} was not read now. Repeat this with `--only {unknown}`.")
     if wanted:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping  # noqa: TC003 - doors read it
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from fabula.app.beginning import naming_file
 from fabula.app.bills import Estimate, total
+from fabula.app.checking import OUT
+from fabula.app.evaluating import journal_to_read
 from fabula.app.workspace import Artefact, Overview, Workspace
 from fabula.base.errors import FabulaError
 from fabula.base.html import Html, bullets, html_table, joined, paragraph
@@ -31,6 +34,8 @@ class Status(Overview):
         imported_from: the manuscript from which the project was made; empty if there is none.
         spent: what each role has used.
         total: what all roles have used.
+        open_findings: how many findings of the last check are open; null if there was none, or it cannot be read.
+        evaluations: what checks and other evaluations have used, which neither `total` nor the budget contains.
         estimate: the calls that a run would make now, without details of each; null if there is a `problem`.
     """
 
@@ -41,6 +46,8 @@ class Status(Overview):
     imported_from: str
     spent: Mapping[str, Usage]
     total: Usage
+    open_findings: int | None
+    evaluations: Usage
     estimate: Estimate | None
 
     def _repr_html_(self) -> Html:
@@ -74,6 +81,8 @@ def _status(project: Workspace) -> Status:
     texts, settings = project.texts(), project.settings()
     with texts.journal as journal:
         spent, source = spent_by_role(journal.calls), imported_from(journal)
+    with journal_to_read(texts.folder / OUT) as journal:
+        evaluated = spent_by_role(journal.calls)
     return Status(
         **{one.name: getattr(standing, one.name) for one in fields(standing)} | {"problem": problem},
         folder=str(project.folder),
@@ -83,5 +92,14 @@ def _status(project: Workspace) -> Status:
         imported_from=source,
         spent=spent,
         total=total(spent),
+        open_findings=_open_findings(project),
+        evaluations=total(evaluated),
         estimate=estimate,
     )
+
+
+def _open_findings(project: Workspace) -> int | None:
+    with suppress(FabulaError):
+        found = project.last_check()
+        return len(found.left) if found.checked else None
+    return None

@@ -14,6 +14,7 @@ from fabula.app.rewriting import Passage, Rewritten, characters_of, place_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, rewritten, suggested
 from fabula.base.errors import OtherLengthError, UsageError
+from fabula.craft.length import parse_range
 from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, joins
 from fabula.project.folder import MAX_FILE
 from fabula.story import plain
@@ -118,8 +119,12 @@ async def suggest(
             examples=["shorter"],
         ),
     ] = "",
-    count: Annotated[int, Field(ge=1, le=MOST, description="The number of suggestions.")] = 3,
+    count: Annotated[int, Field(ge=1, le=MOST, description="How many suggestions.")] = 3,
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
+    words: Annotated[
+        str,
+        Field(max_length=40, description="The length instead: 120 or 100-140."),
+    ] = "",
     skip: Annotated[int, Field(ge=0, le=1_000, description="How many were seen.")] = 0,
     take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
     unsaved: Annotated[
@@ -132,13 +137,17 @@ async def suggest(
     """Suggest other wordings, or what could follow; only `take` changes the text.
 
     Raises:
-        UsageError: the place is not in the text, `reword` has no passage, or there is nothing of that number to take.
+        UsageError: the place is not in the text, `reword` has no passage, there is nothing of that number to take, or
+            `words` is no length, or is for `reword` or `ideas`.
         FabulaError: of any kind; a finished call is kept.
     """
     if take and unsaved is not None:
         raise UsageError("Save the text before a suggestion is put into it.")
     if take and kind == "ideas":
         raise UsageError("An idea is no text of the story, so none can be taken. Give it as the note of another one.")
+    if words and kind not in ("continue", "describe"):
+        raise UsageError(f"--words is the length of a continuation or description. For {kind}, say it in --note.")
+    length = parse_range(words) if words else None
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     settings, options = at_work.settings, at_work.options
     check(settings, project.environ)
@@ -151,16 +160,17 @@ async def suggest(
     )
     if kind == "reword" and not found.words:
         raise UsageError('Select the passage to reword: --passage "The lamp ... went out."')
-    wanted = Wanted(kind, plain(note).strip(), count, amount, skip)
+    wanted = Wanted(kind, plain(note).strip(), count, amount, skip, length)
     asked = (at_work.project, settings, options, found, suggested(wanted))
     await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
     texts = await at_cursor_in(*asked)
     at_work.bill.remember(settings)
     if take > len(texts):
         raise UsageError(f"There is no suggestion {take}: {len(texts)} came. Ask for more of them with `count`.")
-    (start, end), how = found.span, "paragraph" if kind == "describe" else amount
+    (start, end), how = found.span, "paragraph" if kind == "describe" or length else amount
     before, after = found.text[: start if kind == "reword" else end], found.text[end:]
-    apart = [joins(words, *(("", "") if kind == "reword" else (before, after)), how) for words in texts]
+    around = ("", "") if kind == "reword" else (before, after)
+    apart = [joins(text, *around, how) for text in texts]
     if take:
         first, _, last = apart[take - 1]
         found.take(at_work.project, f"{before}{first}{texts[take - 1]}{last}{after}")

@@ -62,7 +62,7 @@ async def undo(project: Workspace) -> Decided:
             for decision in reversed(done.decisions):
                 if decision.kind in OF_TEXTS:
                     restore(journal, decision)
-        texts.write_decided(journal, [decision.path for decision in done.decisions], found=done.found)
+        texts.write_decided(journal, [decision.path for decision in done.decisions], found=bool(done.found))
         assemble(texts, journal)
         return Decided.of(done, titles | Titles.in_(journal).every, journal.decisions.last_done())
 

@@ -60,14 +60,12 @@ def _nearness(results: Results) -> list[Row]:
             if mine is not None and whole:
                 shares.append((mine / whole, run.trial.brief_id))
         if shares:
-            method = f"mean share of the {contender.by} of {contender.after}; {_span([share for share, _ in shares])}"
-            found = mean_of([share for share, _ in shares], [brief for _, brief in shares], method=method)
+            values = [share for share, _ in shares]
+            span = f"single runs from {min(values):.1%} to {max(values):.1%}"
+            method = f"mean share of the {contender.by} of {contender.after}; {span}"
+            found = mean_of(values, [brief for _, brief in shares], method=method)
             rows.append(Row(contender.label, TOOK + contender.after, found))
     return rows
-
-
-def _span(shares: list[float]) -> str:
-    return f"single runs from {min(shares):.1%} to {max(shares):.1%}"
 
 
 def _took(run: RunResult, unit: str) -> float | None:

@@ -6,16 +6,13 @@ The folders `system` and `evaluator` next to this file are copied; they follow t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.base.plugins import is_plain, plain_name
 from fabula.evaluators import CATALOGUE as EVALUATORS
 from fabula.systems import CATALOGUE as SYSTEMS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NewMethod: TypeAlias = Literal["system", "evaluator"]
 _SAMPLES: Final = Path(__file__).parent
@@ -40,13 +37,11 @@ def new_method(folder: Path, kind: NewMethod = "system") -> Path:
         raise UsageError(f"fabula has its own {kind} named {name}. Choose another name.")
     if home.exists():
         raise UsageError(f"{home} already exists. Choose another name, or remove the existing folder.")
-    for file in _files(_SAMPLES / kind):
+    for file in sorted((_SAMPLES / kind).rglob("*")):
+        if not file.is_file() or "__pycache__" in file.parts:
+            continue
         text = file.read_text(encoding="utf-8").replace(_NAME, name).replace(_FOLDER, home.name)
         copy = home / file.relative_to(_SAMPLES / kind)
         make_folder(copy.parent)
         write_atomically(copy, text)
     return home
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)

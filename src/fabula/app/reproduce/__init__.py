@@ -1,1 +1,1 @@
-"""Recomputing the papers' published numbers that need no model; one module for each family of numbers."""
+"""Recomputing the papers' published numbers that need no model; a long family of numbers has a module."""

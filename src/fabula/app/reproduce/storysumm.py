@@ -46,12 +46,8 @@ def _measures(given: Sequence[Summary], said: Labels) -> dict[str, float | None]
         "recall": beside.recall,
         "pct_easy": caught("easy"),
         "pct_hard": caught("hard"),
-        "balanced_accuracy": _per_cent(beside.balanced_accuracy),
+        "balanced_accuracy": None if beside.balanced_accuracy is None else 100 * beside.balanced_accuracy,
     }
-
-
-def _per_cent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:

@@ -9,7 +9,7 @@ import typer
 
 from fabula.base.errors import UsageError
 from fabula.cli.bill import say_estimate
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import project_of, project_with_words, terminal_of
 from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -75,7 +75,7 @@ def replace(
 ) -> None:
     """Find words in all texts of the story and replace them."""
     terminal = terminal_of(common)
-    project = opened(terminal, project_of(common))
+    project = opened(terminal, project_with_words(common, old))
     done = project.replace(
         old,
         new,
@@ -127,7 +127,7 @@ def snapshot(
     if sum((bool(name), compare is not None, restore is not None)) > 1 or (within and restore is None):
         raise UsageError("Use only one of NAME, --compare N and --restore N; --in belongs to --restore.")
     terminal = terminal_of(common)
-    project = opened(terminal, project_of(common))
+    project = opened(terminal, project_with_words(common, name))
     if compare is None and restore is None:
         listed = project.snapshot(name) if name else project.snapshots()
         rows = [(str(one.number), one.name, one.at) for one in listed.snapshots]
@@ -170,14 +170,17 @@ def outline(
         return
     done: CardsFound = project.do(verb, arguments)
     titles = project.titles()
-    for card in done.cards:
+    refused = [card for card in done.cards if card.refused and not (card.accepted or only)]
+    for card in (card for card in done.cards if card not in refused):
         terminal.say(
             f"{titles(card.name)} ({card.name}){': accepted' if card.accepted else ''}\n"
             f"{terminal.wrapped(indent(card.text, '  '))}\n"
         )
     if not done.cards:
         terminal.say("Every card is filled. To read a text again, use `--only ARTEFACT`.")
-    elif any(not card.accepted for card in done.cards):
+    elif refused:
+        terminal.say(f"Refused before, so not proposed again: {', '.join(card.name for card in refused)}.")
+    if any(not (card.accepted or card in refused) for card in done.cards):
         terminal.advise(
             "Nothing is saved yet. `--accept ARTEFACT` or `--accept-all` puts cards into the plan for free."
         )

@@ -16,7 +16,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.story import one_line, slug
-from fabula.story.cards import CharacterCard, card_of, left_out, persona_of, read_card, scan
+from fabula.story.cards import CharacterCard, card_of, left_out, persona_of, read_card
 from fabula.story.cards.card import MAX_FILE_BYTES
 from fabula.story.personas import MAX_PERSONAS, Personas, parse_personas, write_personas
 
@@ -63,21 +63,15 @@ def card(
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards (PNG, JSON or .charx files).")
     ] = None,
-    say: Annotated[
-        str, typer.Option("--say", metavar="TEXT", help="Show the lorebook entries that this sentence triggers.")
-    ] = "",
 ) -> None:
     """Show a character card, or convert between cards and personas."""
     terminal = terminal_of(common)
-    _check(files or [], making, say)
+    _check(files or [], making)
     cards = [read_card(Path(file)) for file in files or []]
     if making.from_:
         cards = [card_of(_persona(*making.from_), *cards)]
     if making.to:
         _write(terminal, cards, making)
-        return
-    if say:
-        _scan(terminal, cards[0], say)
         return
     for number, one in enumerate(cards):
         terminal.say(("\n" if number else "") + _rendered(one))
@@ -86,7 +80,7 @@ def card(
     terminal.document({"cards": [_data(one) for one in cards]})
 
 
-def _check(files: Sequence[str], making: CardOptions, say: str) -> None:
+def _check(files: Sequence[str], making: CardOptions) -> None:
     """Refuse options that cannot be combined."""
     to, one = making.to, len(files) <= 1
     wrong = {
@@ -98,7 +92,6 @@ def _check(files: Sequence[str], making: CardOptions, say: str) -> None:
         "Cards are written one at a time. Specify one card. Only personas can share a file.": to in ("json", "png")
         and not one,
         "A picture cannot be printed. Specify a file with --out FILE.": to == "png" and not making.out,
-        "--say requires one card and cannot be combined with --to.": say and (to or len(files) != 1),
     }
     for shown, holds in wrong.items():
         if holds:
@@ -183,21 +176,3 @@ def _data(one: CharacterCard) -> dict[str, Any]:
         "notes": [*one.notes, *(book.notes if book else ())],
         "left_out": list(left_out(one)),
     }
-
-
-def _scan(terminal: Terminal, one: CharacterCard, said: str) -> None:
-    """Show which entries of the lorebook a message triggers."""
-    book = one.book
-    if book is None:
-        raise UsageError(f"The card of {one.name} has no lorebook.")
-    found = scan(book, [said])
-    rows = [(entry.name or ", ".join(entry.keys) or "always", _short(entry.content)) for entry in found.shown]
-    terminal.say(table(rows) if rows else "The message triggers no entry.")
-    terminal.say(f"\nAbout {found.tokens} tokens; {counted(len(found.left_out), 'entry', 'entries')} did not fit.")
-    terminal.document(
-        {
-            "shown": [{"name": e.name, "keys": list(e.keys), "content": e.content} for e in found.shown],
-            "left_out": len(found.left_out),
-            "tokens": found.tokens,
-        }
-    )

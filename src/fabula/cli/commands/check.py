@@ -17,6 +17,7 @@ from fabula.app.corpora.stories import Corpus
 from fabula.app.corpora.working import CorpusTask, work_through
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
 from fabula.app.workers.spread import Spread
+from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import STDIN, named_or_here, terminal_of
@@ -204,7 +205,10 @@ def _of_project(stories: Sequence[str], judges: Judges) -> Judges:
         return judges
     project = ProjectFolder.open(alone)
     settings, said = project.settings, judges.model or []
+    if "model" not in settings.model_fields_set:
+        settings = settings_as_last_time(project)
     named = settings.model in settings.models or any("=" not in model for model in said)
+    named = named or "model" not in settings.model_fields_set  # the model used last, as in other commands
     out = str(project.folder / OUT) if judges.out == OUT else judges.out
     return replace(judges, out=out, model=said if named else [settings.model, *said])
 
@@ -228,8 +232,7 @@ def _checked(
     say_licences(terminal, items)
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
-    evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
-    evaluating.asking.of_small = _SMALL
+    evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits, of_small=_SMALL)
     report = evaluating.run(items)
     if checks.format == "text":
         evaluating.show_bill()

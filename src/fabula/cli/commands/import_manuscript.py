@@ -39,6 +39,7 @@ def import_(
         ),
     ] = "",
     title: Annotated[str, typer.Option(help="Title of the story; default: the title in the manuscript.")] = "",
+    author: Annotated[str, typer.Option(metavar="NAME", help="Your name, for title pages.")] = "",
     own: Annotated[
         bool, typer.Option("--own", help="It is your own prose: keep it as a sample for `fabula text style`.")
     ] = False,
@@ -51,7 +52,10 @@ def import_(
     """
     terminal, file = terminal_of(common), Path(manuscript)
     found = read_manuscript(file)
-    settings = changes_of(replace(choices, system=system_for_manuscript(choices.system)), Settings())
+    unnamed = Settings().with_({"model": Settings().model})  # no model is written into a project that needs none yet
+    settings = changes_of(replace(choices, system=system_for_manuscript(choices.system)), unnamed)
+    if author:
+        settings["author"] = {"name": author}
     given = (Path(out) if out else _folder_for(file), found, file.resolve().name, settings, title)
     made = planned_import(*given)
     for notice in made.notices:

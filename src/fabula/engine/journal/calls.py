@@ -177,7 +177,9 @@ class Calls:
             asked = json.loads(request)
             schema = asked.get("schema")
             free = schema is None and not asked.get("choices")
-            messages = tuple((who, self._text(body)) for who, body in asked["messages"]) if prompt else ()
+            bodies = "SELECT body FROM text WHERE hash = ?"
+            said = ((who, str(self._store.all(bodies, digest)[0][0])) for who, digest in asked["messages"])
+            messages = tuple(said) if prompt else ()
         return Call(path, role, performer, number, ordinal, self._reply(row), at, run, schema, free, messages)
 
     def _reply(self, row: Sequence[Any]) -> Reply:
@@ -194,9 +196,6 @@ class Calls:
             usage, sent, dropped = Usage(**details["usage"]), details["sent"], tuple(details["dropped"])
             more = details.get("logprobs"), details.get("reasoning", "")
             return Reply(text, usage, finish, performer, sent, dropped, *more)
-
-    def _text(self, digest: str) -> str:
-        return str(self._store.all("SELECT body FROM text WHERE hash = ?", digest)[0][0])
 
     # what was paid --------------------------------------------------------------------------------------------------
 

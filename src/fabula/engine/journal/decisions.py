@@ -49,10 +49,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The decisions of one command, oldest first; `found` if they were found in files that the person had changed."""
+    """The decisions of one command, oldest first, or those that it `found` in one file that the person had changed."""
 
     decisions: tuple[Decision, ...]
-    found: bool = False
+    found: int = 0
 
 
 class Decisions:
@@ -68,7 +68,7 @@ class Decisions:
         text: str | None = None,
         target: int | None = None,
         *,
-        found: bool = False,
+        found: int = 0,
         lasting: bool = False,
         again: int | None = None,
     ) -> None:
@@ -79,7 +79,8 @@ class Decisions:
             kind: what was decided.
             text: the text that the decision is about.
             target: the number that the decision is about.
-            found: whether it was found in files that the person changed, so that it is taken back separately.
+            found: the number of the file, among those that the person changed, in which it was found, so that it is
+                taken back separately; 0 if the command itself decided it.
             lasting: whether it belongs to the beginning of the project, like its brief: no command takes it back.
             again: the number of the decision that is made again.
         """
@@ -92,7 +93,7 @@ class Decisions:
         alone = "UPDATE decision SET command = id WHERE id = (SELECT max(id) FROM decision)"
         self._store.write(
             *([] if text is None else [storing(text)]),
-            (insert, (*row, of, int(found), again)),
+            (insert, (*row, of, found, again)),
             *([] if of or lasting else [(alone, ())]),
         )
 
@@ -158,7 +159,7 @@ class Decisions:
         last = next(((command, found) for number, command, found in reversed(rows) if number in standing), None)
         if last is None:
             return None
-        return Done(tuple(standing[n] for n, *of in rows if tuple(of) == last and n in standing), bool(last[1]))
+        return Done(tuple(standing[n] for n, *of in rows if tuple(of) == last and n in standing), last[1])
 
     def last_undone(self) -> Done | None:
         """What one `redo` decides again: the last command that was taken back, if nothing has been decided since."""
@@ -179,4 +180,4 @@ class Decisions:
         if not undone:
             return None
         taken = (one for one in self.find(undone=True) if one.id in undone[-1])
-        return Done(tuple(taken), bool(command_of[undone[-1][0]][1]))
+        return Done(tuple(taken), command_of[undone[-1][0]][1])

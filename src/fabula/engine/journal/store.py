@@ -366,7 +366,7 @@ def make_small(path: Path) -> None:
     try:
         if path.exists() and path.stat().st_size >= len(_empty()):
             return
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), PRIVATE)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE)
         with os.fdopen(handle, "wb") as file:
             file.write(_empty())
             file.flush()

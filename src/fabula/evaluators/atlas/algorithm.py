@@ -6,16 +6,16 @@ from replies.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.continuity import scenes_of
+from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import values_of
 from fabula.engine.run import WorkBranch, branches, side_by_side
-from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.findings import AtlasFinding, Proposal, clause_of, distinct
-from fabula.evaluators.atlas.fitting import batches_of, facts_for, whole_text
+from fabula.evaluators.atlas.checking import LARGEST_BATCH, StoryCheck
+from fabula.evaluators.atlas.findings import AtlasFinding, Proposal, claim_key, clause_of, distinct
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
     ENTITY_TYPES,
@@ -30,19 +30,30 @@ from fabula.evaluators.atlas.graph import (
     allowed,
     normal,
 )
-from fabula.evaluators.atlas.replies import Attributes, Entities, Events, PlainJudgement, Proposals, Relations, Verdicts
+from fabula.evaluators.atlas.replies import (
+    DECISIONS,
+    ERROR,
+    Attributes,
+    Entities,
+    Events,
+    PlainJudgement,
+    Proposals,
+    Relations,
+    Verdicts,
+)
 from fabula.evaluators.atlas.reporting import StoryFindings, report_of
-from fabula.evaluators.atlas.verdicts import confirmed
+from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
-    from fabula.continuity import NumberedScene
+    from fabula.continuity import NumberedScene, Passage
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
+    from fabula.evaluators.atlas.quoting import StoryText
+    from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply, VerdictReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
@@ -330,3 +341,195 @@ def valid_proposals(
             check.counts[f"{counted}dropped_clause"] += 1
         else:
             yield Proposal(one.x, one.y, fact, event)
+
+
+# what a role is shown if its window cannot hold everything: the first facts, and the text for the verifier -----------
+
+
+Facts = list[tuple[str, list[str]]]
+_REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
+_SHORT: Final = 4  # letters of words that name nothing in particular
+
+
+def facts_for(
+    check: StoryCheck, scene: NumberedScene, own: SceneGraph, earlier: Sequence[SceneGraph]
+) -> tuple[Facts, Facts]:
+    """For the proposer, the facts of a scene and of earlier ones by entity, as far as they fit its window."""
+    room = check.prompt_room("proposer", "propose")
+    if room is not None:
+        room = max(0, room - _REST_TOKENS - estimate_tokens(scene.text))
+    facts, left = _by_entity(check, [own], scene, room)
+    return facts, _by_entity(check, earlier, scene, left)[0]
+
+
+def _by_entity(
+    check: StoryCheck, graphs: Sequence[SceneGraph], scene: NumberedScene, room: int | None
+) -> tuple[Facts, int | None]:
+    """Facts by entity, each with its scene, and the tokens left of `room` if it is limited.
+
+    Entities that the scene names come first. Facts that do not fit are left out and counted.
+    """
+    found: dict[str, list[str]] = {}
+    for graph in graphs:
+        for entity, fact in graph.facts():
+            found.setdefault(entity, []).append(f"scene {graph.scene}: {fact}")
+    there = words(scene.text)
+    kept: Facts = []
+    for entity, facts in sorted(found.items(), key=lambda group: not words(group[0]) & there):
+        own = []
+        for fact in facts:
+            room = None if room is None else room - estimate_tokens(fact) - 2
+            if room is None or room >= 0:
+                own.append(fact)
+            else:
+                check.counts["facts_without_room"] += 1
+        if own:
+            kept.append((entity, own))
+    return kept, None if room is None else max(0, room)
+
+
+def batches_of(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[list[Proposal], str]]:
+    """Batches of proposals, each verified in one call with the text that it needs: the whole story if it fits."""
+    room = check.prompt_room("verifier", "verify")
+    whole = whole_text(check.scenes)
+    fits = room is None or estimate_tokens(whole) <= room - _REST_TOKENS
+    batches: list[tuple[list[Proposal], str]] = []
+    for one in sorted(proposals, key=lambda p: (p.x, p.y)):
+        text = whole if fits else _between(check.scenes, one)
+        if batches and len(batches[-1][0]) < LARGEST_BATCH and (fits or batches[-1][1] == text):
+            batches[-1][0].append(one)
+        else:
+            batches.append(([one], text))
+    return batches
+
+
+def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
+    """Scenes X and Y, and the paragraphs between them that name the subject of the proposal."""
+    own = f"{one.fact} {one.event}"
+    names = {word for word in words(own) if word.capitalize() in own and len(word) > 1}
+    about = names or {word for word in words(own) if len(word) > _SHORT}
+    pieces = []
+    for scene in scenes:
+        if scene.number in (one.x, one.y):
+            pieces.append(_headed(scene, scene.text))
+        elif one.x < scene.number < one.y:
+            text = "\n\n".join(part for part in paragraphs(scene.text) if about & words(part))
+            pieces += [_headed(scene, text)] if text else []
+    return "\n\n".join(pieces)
+
+
+def whole_text(scenes: Sequence[NumberedScene]) -> str:
+    """The scenes, each below its number and title."""
+    return "\n\n".join(_headed(scene, scene.text) for scene in scenes)
+
+
+def _headed(scene: NumberedScene, text: str) -> str:
+    return f"[Scene {scene.number}{f': {scene.title}' if scene.title else ''}]\n{text}"
+
+
+# the verdicts that count: their quotations must be in the story, so that none is made up -----------------------------
+
+
+_FEWEST_WORDS: Final = 2  # of a quotation that is to prove something
+UNGROUNDED: Final = "ungrounded"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalOutcome:
+    """The outcome of a proposal: a finding, a rejection with its reason, or why there is no usable verdict."""
+
+    found: AtlasFinding | None = None
+    rejected: str = ""
+    unscored: str = ""
+
+
+def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | None, call: str) -> list[AtlasFinding]:
+    """The findings in a batch, by the numbers (from 1) of its proposals in the prompt.
+
+    If no reply could be read, the verdict on each proposal is missing. Of two verdicts on a proposal, the first counts.
+    """
+    by_number: dict[int, VerdictReply] = {}
+    for verdict in reply.verdicts if reply else ():
+        by_number.setdefault(verdict.number, verdict)
+    found = []
+    for number, proposal in enumerate(batch, 1):
+        outcome = outcome_of(proposal, by_number.get(number), check.text)
+        _record(check, proposal, outcome, by_number.get(number), call)
+        if outcome.found is not None:
+            found.append(outcome.found)
+    if extra := len(set(by_number) - set(range(1, len(batch) + 1))):
+        check.counts["verdicts_on_nothing"] += extra
+    return found
+
+
+def outcome_of(proposal: Proposal, verdict: VerdictReply | None, text: StoryText) -> ProposalOutcome:
+    """The outcome of a verdict on a proposal; both quotations must be found, and no explanation may be."""
+    if verdict is None or verdict.decision not in DECISIONS:
+        did = "gave no verdict on it" if verdict is None else f"decided {verdict.decision[:40]!r}, which is no decision"
+        return ProposalOutcome(unscored=f"The verifier {did}.")
+    if verdict.decision != ERROR:
+        return ProposalOutcome(rejected=verdict.decision)
+    before = text.find(proposal.x, verdict.quote_x, nearly=True, least=_FEWEST_WORDS)
+    after = text.find(proposal.y, verdict.quote_y, nearly=True, least=_FEWEST_WORDS)
+    if before is None or after is None:
+        scene = proposal.y if before else proposal.x
+        return ProposalOutcome(rejected=UNGROUNDED, unscored=f"Its quotation is not in scene {scene}.")
+    if (before.scene, before.focus) == (after.scene, after.focus):
+        return ProposalOutcome(rejected=UNGROUNDED, unscored="Both quotations are the same words.")
+    if _is_explained(proposal, verdict, text, (before, after)):
+        return ProposalOutcome(rejected="explained")
+    return ProposalOutcome(_found(proposal, verdict, before, after))
+
+
+def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, quoted: tuple[Passage, Passage]) -> bool:
+    """Whether the explanation that a verdict quotes is in the story, and is not one of the two places."""
+    if not verdict.explanation_quote:
+        return False
+    scenes = text.between(proposal.x, proposal.y)
+    where = text.find_in(scenes, verdict.explanation_quote, nearly=True, least=_FEWEST_WORDS)
+    return where is not None and all((where.scene, where.focus) != (part.scene, part.focus) for part in quoted)
+
+
+def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Passage) -> AtlasFinding:
+    fact, event = clause_of(verdict.fact), clause_of(verdict.event)
+    if not (fact and event):
+        fact, event = proposal.fact, proposal.event
+    return AtlasFinding(
+        proposal.x,
+        proposal.y,
+        fact,
+        event,
+        claim_key(before, after, verdict.attribute, fact, event),
+        one_line(verdict.attribute),
+        "",
+        "proposer",
+        before,
+        after,
+        one_line(verdict.reason),
+    )
+
+
+def _record(
+    check: StoryCheck, proposal: Proposal, outcome: ProposalOutcome, verdict: VerdictReply | None, call: str
+) -> None:
+    """Keep a verdict among the ratings, and count its outcome."""
+    answer: str | None = None
+    if outcome.found is not None:
+        answer = ERROR
+        check.counts["confirmed"] += 1
+    elif outcome.unscored:
+        check.undecided += [] if outcome.rejected else [proposal]
+        check.counts["ungrounded_verdicts" if outcome.rejected else "missing_verdicts"] += 1
+    else:
+        answer = "no error"
+        check.counts["rejected"] += 1
+        check.counts[f"rejected_{outcome.rejected}"] += 1
+    check.rate(
+        "verifier",
+        proposal.key,
+        call,
+        answer=answer,
+        unscored=outcome.unscored,
+        shown=verdict.decision if verdict else "",
+        reason=one_line(verdict.reason) if verdict else "",
+    )

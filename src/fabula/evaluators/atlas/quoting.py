@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from fabula.continuity import Passage
+from fabula.continuity.scenes import is_headed
 from fabula.craft.quoting import quoted_parts
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
@@ -162,7 +163,8 @@ def numbered_paragraphs(scenes: Sequence[NumberedScene]) -> tuple[Paragraph, ...
     found: list[Paragraph] = []
     for scene in scenes:
         title = one_line(scene.title)
-        if title and not one_line(scene.text[: len(title) + 20]).strip(".#* ").startswith(title):
+        begins = one_line(scene.text[: len(title) + 20]).strip(".#* ").startswith(title)
+        if title and not begins and not is_headed(scene.text, title):
             found.append(Paragraph(len(found) + 1, scene.number, -len(title) - 1, -1, title, heading=True))
         for start, end in _parts(scene.text):
             found.append(Paragraph(len(found) + 1, scene.number, start, end, scene.text[start:end]))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fabula.evaluators.atlas.findings import Proposal
     from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.planted import PlantedScore
-    from fabula.measure.ratings import Rating
     from fabula.stats.classification import Confusion
     from fabula.stats.estimate import Scored
 
@@ -119,7 +118,8 @@ class StoryFindings:
 
 def report_of(stories: Sequence[StoryFindings], config: Config, how: Mapping[str, Any]) -> Report:
     """Numbers, verdicts and findings of all stories."""
-    ratings = [rating for one in stories for rating in _ratings(one)]
+    # in the order of the calls, whichever reply came first
+    ratings = [rating for one in stories for rating in sorted(one.check.ratings, key=lambda rating: rating.call)]
     numbers = [row for one in stories for row in _rows(one, config)]
     if len(stories) > 1 and any(one.gold is not None for one in stories):
         numbers += _scoring_rows("all", stories)
@@ -148,10 +148,6 @@ def spans_of(numbers: Iterable[int]) -> str:
         else:
             runs.append([number])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
-
-
-def _ratings(one: StoryFindings) -> Iterator[Rating]:
-    yield from sorted(one.check.ratings, key=lambda rating: rating.call)  # whichever reply came first
 
 
 def _rows(one: StoryFindings, config: Config) -> Iterator[Row]:

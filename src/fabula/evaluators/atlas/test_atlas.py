@@ -20,7 +20,7 @@ from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.atlas.algorithm import scene_graph, valid_proposals
+from fabula.evaluators.atlas.algorithm import outcome_of, scene_graph, valid_proposals
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.config import Config, Paper
 from fabula.evaluators.atlas.dismissed import FILE, Dismissal, dismissed_of, read_dismissed, write_dismissed
@@ -30,7 +30,6 @@ from fabula.evaluators.atlas.graph import EntityTable, FactEdge, allowed, as_gra
 from fabula.evaluators.atlas.page import as_page
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.evaluators.atlas.replies import ProposalReply, VerdictReply
-from fabula.evaluators.atlas.verdicts import outcome_of
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities, Reply
 from fabula.models.budget import prompt_tokens

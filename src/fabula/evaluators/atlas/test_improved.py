@@ -103,6 +103,27 @@ def all_of(report: Report) -> list[dict[str, Any]]:
 # reading and places -------------------------------------------------------------------------------------------------
 
 
+def test_a_heading_that_a_manuscript_has_itself_is_shown_once() -> None:
+    told = (
+        ("Chapter one", "## Chapter One\n\nIt rained."),
+        ("Chapter 2 the storm", "Chapter 2: The Storm\n\nIt blew."),
+        ("The end", "The end came."),
+        ("Dawn", "Dawnlight."),
+        ("Noon", "It was noon."),
+    )
+    text = StoryText([NumberedScene(n, title, text) for n, (title, text) in enumerate(told, 1)])
+    assert [one.shown for one in text.paragraphs] == [
+        "[1] ## Chapter One",
+        "[2] It rained.",
+        "[3] Chapter 2: The Storm",
+        "[4] It blew.",
+        "[5] The end came.",
+        "[6] Dawnlight.",
+        "[7] # Noon",
+        "[8] It was noon.",
+    ]
+
+
 def test_an_error_inside_a_scene_counts_and_the_wrong_words_may_come_first() -> None:
     turned = {
         "paragraph_x": 5, "quote_x": "Her brown eyes", "says_x": "brown",

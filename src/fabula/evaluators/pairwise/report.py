@@ -31,8 +31,7 @@ from fabula.stats.differences import MOST, as_said
 from fabula.stats.equal_length import at_equal_length
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import share_of
-from fabula.stats.parts import variance_parts
-from fabula.stats.power import WANTED, least_shown, prompts_needed
+from fabula.stats.power import WANTED, least_shown, prompts_needed, variance_parts
 from fabula.stats.ranking import rank_systems
 from fabula.stats.verdicts import preferred
 from fabula.story import count_words
@@ -161,7 +160,9 @@ class _Table:
 
     def _share(self, name: str) -> Scored:
         mine = [c for c in self.counted if name in (c.first, c.second)]
-        return _mean([c.score_of(name) for c in mine], mine)
+        values = [c.score_of(name) for c in mine]
+        method = "share of its verdicts won" + (", ties half" if TIE in values else "")
+        return share_of(values, [c.prompt for c in mine], method=method)
 
     def notes(self) -> list[str]:
         """Notes for the reader, each with its question."""
@@ -202,14 +203,6 @@ class _Table:
             agree = f"the two orders agree on {consistency.value:.0%} of pairs"
             return [f"{agree}, so the verdicts depend more on the order of showing than on the stories."]
         return []
-
-
-def _mean(values: Sequence[float], of: Sequence[Comparison]) -> Scored:
-    return share_of(
-        values,
-        [c.prompt for c in of],
-        method="share of its verdicts won" + (", ties half" if TIE in values else ""),
-    )
 
 
 def _value(scored: Scored) -> float:

@@ -10,9 +10,8 @@ from fabula.measure.report.page import Section, report_section
 from fabula.measure.report.pictures import intervals_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
 
 
@@ -35,9 +34,6 @@ def sections_of(report: Report) -> Iterator[Section]:
 
 def _said(report: Report, level: str) -> Html:
     mine = [rating for rating in report.ratings if rating.question in (level, question(level, OVERALL))]
-    return details(f"{level}: {len(mine)} verdicts", _table(mine))
-
-
-def _table(ratings: Sequence[Rating]) -> Html:
-    rows = [(" ".join(r.items), r.shown or "not scored", r.reason or r.unscored, r.call) for r in ratings]
-    return html_table(("text", "overall", "reason", "call"), rows, right=(1,))
+    rows = [(" ".join(r.items), r.shown or "not scored", r.reason or r.unscored, r.call) for r in mine]
+    table = html_table(("text", "overall", "reason", "call"), rows, right=(1,))
+    return details(f"{level}: {len(mine)} verdicts", table)

@@ -31,7 +31,8 @@ def sections_of(report: Report) -> Iterator[Section]:
 
 def _story(report: Report, name: str) -> Html:
     """A table of the story's tests, each with its answers."""
-    ratings = {key: list(found) for key, found in groupby(_of(report.ratings, name), key=lambda r: r.question)}
+    own = sorted((rating for rating in report.ratings if name in rating.items), key=lambda rating: rating.question)
+    ratings = {question: list(found) for question, found in groupby(own, key=lambda rating: rating.question)}
     means = {row.what: row.scored for row in report.rows if row.of == name}
     rows = [
         (
@@ -45,19 +46,13 @@ def _story(report: Report, name: str) -> Html:
     return html_table(("dimension", "test", "passed", "mean"), rows, right=(3,))
 
 
-def _of(ratings: Iterable[Rating], name: str) -> list[Rating]:
-    return sorted((rating for rating in ratings if name in rating.items), key=lambda rating: rating.question)
-
-
 def _answers(ratings: Iterable[Rating], question: str) -> Html:
     """The judge's answers, folded behind the question."""
-    said = [joined(text(_headline(rating)), quotation(rating.reason)) for rating in ratings]
+    said = [
+        joined(text(f"{' beside '.join(one.items)}: {one.shown or one.unscored}"), quotation(one.reason))
+        for one in ratings
+    ]
     return details(question, joined(*said))
-
-
-def _headline(rating: Rating) -> str:
-    shown = " beside ".join(rating.items)
-    return f"{shown}: {rating.shown or rating.unscored}"
 
 
 def _passed(scored: Scored) -> str:

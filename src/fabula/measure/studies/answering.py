@@ -267,13 +267,14 @@ class Answers:
         for number, one in enumerate(self.study.form.fields):
             places = _places(one, task)
             items = tuple(task.items[place] for place in places)
+            systems = tuple(self.study.entries[item].system for item in items)
             value = sent.answers.get(one.key, "")
             found.append(
                 Rating(
                     rater=rater,
                     kind="person",
                     items=items,
-                    systems=self._systems(items),
+                    systems=systems if all(systems) else (),
                     prompt=task.prompt,
                     question=one.question.name,
                     shown=_SHOWN.get(value, value) if one.question.scale == "sides" else value,
@@ -288,10 +289,6 @@ class Answers:
                 )
             )
         return tuple(found)
-
-    def _systems(self, items: Sequence[str]) -> tuple[str, ...]:
-        systems = tuple(self.study.entries[item].system for item in items)
-        return systems if all(systems) else ()
 
     def _note(self, rater: str, what: str, at: str = "", **more: Any) -> None:  # noqa: ANN401 - as JSON has it
         line = {"at": at or self._now(), "rater": rater, "what": what, **more}

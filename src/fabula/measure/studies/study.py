@@ -269,7 +269,8 @@ class Study:
             why = f"{folder} is not a study: it has no {STUDY}. {advice}"
             raise UsageError(why if folder.exists() else no_file(folder, advice, "folder"))
         _check_links(folder)
-        hashes = _hashes(folder)
+        files = (folder / name for name in (STUDY, _ITEMS, _ASSIGNMENTS))
+        hashes = {file.name: sha256(read_bytes(file, _MOST_BYTES)).hexdigest() for file in files if file.is_file()}
         form = form_of(read_text(folder / STUDY, _LARGEST_FORM), str(folder / STUDY))
         entries = _lines(folder / _ITEMS, StudyItem)
         known = {entry.id: entry for entry in entries}
@@ -447,11 +448,6 @@ def form_of(text: str, where: str) -> Form:
         raise UsageError(f"{where}: {error}. Correct the file.") from error
     except ValidationError as error:
         raise UsageError(f"{where}: {sentence(fault_of(error, Form))} Correct the file.") from error
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    files = (folder / name for name in (STUDY, _ITEMS, _ASSIGNMENTS))
-    return {file.name: sha256(read_bytes(file, _MOST_BYTES)).hexdigest() for file in files if file.is_file()}
 
 
 def form_text(kind: str, title: str) -> str:

@@ -28,12 +28,12 @@ from fabula.base.files import (
     STUDIO,
     holder,
     inside,
+    lock,
     make_folder,
     read_bytes,
     read_text,
     write_atomically,
 )
-from fabula.base.locks import lock
 from fabula.engine.event_log import EVENT_LOG, VARIABLE, EventLog
 from fabula.project.trust import Trust, TrustError, acts_in
 from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
@@ -75,8 +75,6 @@ _KILLED: Final = (
     "The process was killed before it could report a reason. Finished work is kept. To continue, start the run again."
 )
 _NOT_BEGUN: Final = "The run had not begun when the server stopped. No model was called."
-_OWN_GROUP: Final = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # like a session, on Windows
-_STOP: Final = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)  # Windows sends no SIGINT to another process
 FABULA: Final = (sys.executable, "-P", "-m", "fabula")
 """This program. It runs in the project's folder, which may not be trusted, so `-P` prevents imports from there."""
 
@@ -364,7 +362,6 @@ class Runs:
                 stdout=output,
                 stderr=messages,
                 start_new_session=True,
-                creationflags=_OWN_GROUP,
             )
 
     def _here(self, source: Source, verb: Verb, given: dict[str, Any]) -> RunHere:
@@ -445,7 +442,7 @@ def _check_record(run: RunRecord, folder: Path) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), PRIVATE)
+    return os.open(path, flags | os.O_NOFOLLOW, PRIVATE)
 
 
 def _is_locked(file: Path) -> bool:
@@ -463,8 +460,6 @@ def _is_locked(file: Path) -> bool:
 
 
 def _exists(pid: int) -> bool:
-    if not hasattr(os, "killpg"):
-        return True  # Windows has no signal 0: it would be a Ctrl-C. The lock shows that a process is alive.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -486,9 +481,9 @@ def _interrupt(child: RunProcess, log: Path) -> None:
         if isinstance(child.process, RunHere):
             child.process.stop()
         elif child.process is not None:
-            child.process.send_signal(_STOP)
+            child.process.send_signal(signal.SIGINT)
         elif (number := _found(child, log)) is not None:
-            os.kill(number, _STOP)
+            os.kill(number, signal.SIGINT)
 
 
 def _kill(child: RunProcess, log: Path) -> None:
@@ -496,9 +491,6 @@ def _kill(child: RunProcess, log: Path) -> None:
     with suppress(OSError):
         if isinstance(child.process, RunHere):
             child.process.stop()
-        elif not hasattr(os, "killpg"):
-            if child.process is not None:
-                child.process.kill()
         elif child.process is not None and child.process.poll() is None:
             os.killpg(child.process.pid, signal.SIGKILL)
         elif child.process is None and (number := _found(child, log)) is not None:

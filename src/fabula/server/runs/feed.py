@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
-from fabula.base.files import PRIVATE, append_synced, make_folder, write_atomically, write_error
-from fabula.base.locks import lock
+from fabula.base.files import PRIVATE, append_synced, lock, make_folder, write_atomically, write_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -364,4 +363,4 @@ def _bytes_of(file: Path, start: int, most: int) -> bytes:
 
 def no_link(path: str, flags: int) -> int:
     """Open a file that is not a link, without waiting for the other end of a pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

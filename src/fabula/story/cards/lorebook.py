@@ -308,14 +308,10 @@ class Scanned:
     Attributes:
         before: the entries before the character's description.
         after: the entries after the character's description.
-        left_out: the entries that were activated but did not fit.
-        tokens: the estimated number of tokens in all active entries.
     """
 
     before: tuple[LorebookEntry, ...] = ()
     after: tuple[LorebookEntry, ...] = ()
-    left_out: tuple[LorebookEntry, ...] = ()
-    tokens: int = 0
 
     @property
     def shown(self) -> tuple[LorebookEntry, ...]:
@@ -409,7 +405,7 @@ def _timed(
 
 def _fitted(book: Lorebook, called: Sequence[int], budget: int | None) -> Scanned:
     limits = [limit for limit in (budget, book.budget) if limit is not None]
-    left = most = min(limits, default=BUDGET)
+    left = min(limits, default=BUDGET)
     kept: list[int] = []
     for place in sorted(called, key=lambda place: (*_worth(book.entries[place]), place)):
         needed = estimate_tokens(book.entries[place].content)
@@ -420,8 +416,6 @@ def _fitted(book: Lorebook, called: Sequence[int], budget: int | None) -> Scanne
     return Scanned(
         tuple(entry for entry in ordered if entry.position == "before"),
         tuple(entry for entry in ordered if entry.position == "after"),
-        tuple(book.entries[place] for place in called if place not in set(kept)),
-        most - left,
     )
 
 

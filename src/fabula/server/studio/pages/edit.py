@@ -168,8 +168,7 @@ def who(
     """Whom or what a text names between the words `before` and `after`, and what is known of it by that text's end."""
     codex = codex_of(workspace)
     scene = next((part.number for part in codex.world.parts if part.name and part.name == name), None)
-    found = codex.named_at(before + after, len(before))
-    return {"said": codex.about(found, scene) if found else []}
+    return {"said": codex.said_at(before + after, len(before), scene)}
 
 
 def _facts_beside(workspace: Project, name: str, cards: Sequence[PlanCard]) -> dict[str, object]:

@@ -1,22 +1,18 @@
-"""Measurements: a project's reports, comparisons of two reports, and experiments down to individual verdicts."""
+"""Measurements: a project's reports, and experiments down to individual verdicts."""
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Path, Query, Request, UploadFile
 from fastapi.responses import Response  # noqa: TC002 - FastAPI reads it
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from fabula.app.reports import Sought, pairs_of, report_named, reports_in, too_large_in, winner_of
+from fabula.app.reports import pairs_of, report_named, reports_in, too_large_in
 from fabula.base.errors import FabulaError, UsageError
 from fabula.measure.ratings import parse_ratings
-from fabula.measure.report.beside import compared
 from fabula.measure.report.page import difference_cells
 from fabula.measure.report.pictures import intervals_svg
 from fabula.server.api.depends import ShelfDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
@@ -26,41 +22,22 @@ from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.story import Story, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from fabula.app.reports import ExperimentFolder, FoundReport
     from fabula.app.workspace import Workspace
     from fabula.measure.report import Report, Row
-    from fabula.measure.report.beside import Twice
     from fabula.verbs.home import Home
 
 router = APIRouter(include_in_schema=False)
 CallPath: TypeAlias = Annotated[str, Query(max_length=1000)]
-ReportName: TypeAlias = Annotated[str, Query(max_length=1000)]
 _LARGEST: Final = 20_000_000  # bytes of a file of ratings
 _MOST_SHOWN: Final = 200  # comparisons on one page
 _MOST_AT_ONCE: Final = 2000  # comparisons, if all are requested
-_MOST_NAMES: Final = 300  # names to choose from
-_MOST_OPEN: Final = 20  # search results whose reasons are open
-_MOST_PROJECTS: Final = 100  # projects that are searched for reports
 _MOST_PICTURES: Final = 8
 _LEAST_ROWS: Final = 2  # rows of a picture
 _CHECK: Final = "atlas"  # the evaluator whose verdicts are on suspicions
 _PLANTED: Final = "A planted suspicion"
-_EXPERIMENT: Final = "experiment:"
-
-
-def sought_of(
-    words: Annotated[str, Query(max_length=200)] = "",
-    winner: Annotated[str, Query(max_length=500)] = "",
-    question: Annotated[str, Query(max_length=1000)] = "",
-    stories: Annotated[str, Query(max_length=500)] = "",
-) -> Sought:
-    """The search for verdicts in an address."""
-    return Sought(words, winner, question, stories)
-
-
-SoughtDep: TypeAlias = Annotated[Sought, Depends(sought_of)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,47 +47,22 @@ class Placed:
     Attributes:
         found: the report.
         home: the page of its project or experiment: "/projects/NAME" or "/experiments/NAME".
-        whose: the title of its project or experiment.
         experiment: the experiment that it belongs to, if any.
     """
 
     found: FoundReport
     home: str
-    whose: str
     experiment: ExperimentFolder | None = None
-
-    @property
-    def key(self) -> str:
-        """The key of the report in an address, among the reports of all projects and experiments."""
-        kind, name = self.home.split("/")[1:3]
-        return f"{_EXPERIMENT if kind == 'experiments' else ''}{name}/{self.found.name}"
 
     @property
     def page(self) -> str:
         """The address of the report."""
         return f"{self.home}/{'measure' if self.home.startswith('/projects/') else 'reports'}/{self.found.name}"
 
-    def before(self, other: Placed) -> str:
-        """The address of its comparison with another report, as the first of the two."""
-        part = "/measure" if self.home.startswith("/projects/") else ""
-        return f"{self.home}{part}/compare?{urlencode({'one': self.found.name, 'other': other.key})}"
-
-    def beside(self, other: Placed) -> str:
-        """The address of the comparison; in a project, the older report is first, so that differences are changes."""
-        older = other.home == self.home and other.found.changed < self.found.changed
-        return other.before(self) if older else self.before(other)
-
     @property
     def made(self) -> str:
         """When the report was made, in local time."""
         return when(self.found)
-
-    @property
-    def said(self) -> str:
-        """The title of its project or experiment, and when it was made."""
-        inner = self.found.name.split("/")[1:-1]
-        part = "" if self.found.is_earlier or not inner else f", {'/'.join(inner)}"
-        return f"{self.whose}{part}, {self.made}"
 
 
 def when(found: FoundReport) -> str:
@@ -124,43 +76,27 @@ def placed_of(request: Request, shelf: ShelfDep) -> Placed:
     Raises:
         UnknownNameError: there is no such report.
     """
-    return _placed(shelf, f"{_whose(request)}/{request.path_params['report']}")
-
-
-def _whose(request: Request) -> str:
-    """The project or experiment in an address, as keys name it."""
     of = request.path_params
-    return f"{_EXPERIMENT}{of['experiment']}" if "experiment" in of else str(of["project"])
+    if "experiment" not in of:
+        return Placed(report_named(shelf.folder(of["project"]), of["report"]), f"/projects/{of['project']}")
+    experiment = shelf.find_experiment(of["experiment"])
+    return Placed(experiment.report(of["report"]), f"/experiments/{experiment.folder.name}", experiment)
 
 
 PlacedDep: TypeAlias = Annotated[Placed, Depends(placed_of)]
 
 
 @router.get("/projects/{project}/measure")  # noqa: FAST003 - `workspace` is of it
-def measure(request: Request, workspace: WorkspaceDep, form: FormDep, sought: SoughtDep) -> Response:
+def measure(request: Request, workspace: WorkspaceDep, form: FormDep) -> Response:
     """The reports of a project, with the newest one open."""
     found = reports_in(workspace.folder)
     newest = next((one for one in found if not one.is_earlier), None)
-    return _measured(request, workspace, (found, newest), form, sought)
+    return _measured(request, workspace, (found, newest), form)
 
 
 async def report_name(folder: Annotated[str, Path(max_length=200)], name: Annotated[str, Path(max_length=1000)]) -> str:
     """The name of a report, from an address."""
     return f"{folder}/{name}"
-
-
-@router.get("/projects/{project}/measure/compare")  # noqa: FAST003 - `_whose` reads it
-@router.get("/experiments/{experiment}/compare")
-def compare(request: Request, shelf: ShelfDep, one: ReportName, other: ReportName = "") -> Response:
-    """A comparison of two reports; if only one is named, the choices for the other."""
-    first = _placed(shelf, f"{_whose(request)}/{one}")
-    if not other:
-        return page(request, "compare.html", one=first, other=None, choices=[*_others(shelf, first)])
-    second = _placed(shelf, other)
-    found = compared(first.found.report, second.found.report)
-    rows = [(row, *_twice_cells(row)) for row in found.rows]
-    shown = {"comparison": found, "rows": rows[:_MOST_AT_ONCE], "left_out": max(len(rows) - _MOST_AT_ONCE, 0)}
-    return page(request, "compare.html", one=first, other=second, pictures=_apart_pictures(found.rows), **shown)
 
 
 @router.get("/projects/{project}/measure/{folder}/{name:path}")
@@ -169,22 +105,11 @@ def one_report(
     workspace: WorkspaceDep,
     form: FormDep,
     name: Annotated[str, Depends(report_name)],
-    sought: SoughtDep,
 ) -> Response:
     """One report of a project."""
     found = reports_in(workspace.folder)
     chosen = next((one for one in found if one.name == name), None) or report_named(workspace.folder, name)
-    return _measured(request, workspace, (found, chosen), form, sought)
-
-
-@router.get("/projects/{project}/verdicts/{report:path}")  # noqa: FAST003 - `chosen` is of it
-@router.get("/experiments/{experiment}/verdicts/{report:path}")
-def verdicts(request: Request, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep) -> Response:
-    """The search results among a report's verdicts, as a piece of its page, whose address the browser then shows."""
-    answer = page(request, "verdicts_found.html", **_verdicts(request, shelf, chosen, sought))
-    asked = request.url.query
-    answer.headers["hx-replace-url"] = f"{chosen.page}{'?' if asked else ''}{asked}"
-    return answer
+    return _measured(request, workspace, (found, chosen), form)
 
 
 @router.get("/projects/{project}/verdict-of/{report:path}")  # noqa: FAST003 - `chosen` is of it
@@ -225,11 +150,9 @@ def experiment(request: Request, experiment: str, shelf: ShelfDep) -> Response:
 
 
 @router.get("/experiments/{experiment}/reports/{report:path}")  # noqa: FAST003 - `chosen` is of it
-def experiment_report(
-    request: Request, experiment: str, shelf: ShelfDep, chosen: PlacedDep, sought: SoughtDep
-) -> Response:
+def experiment_report(request: Request, experiment: str, shelf: ShelfDep, chosen: PlacedDep) -> Response:
     """The report of an evaluator in an experiment."""
-    about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen, sought)
+    about = _shown(chosen.found.report) | _verdicts(request, shelf, chosen)
     found = shelf.find_experiment(experiment)
     return page(request, "experiment_report.html", name=experiment, experiment=found, **about)
 
@@ -249,14 +172,13 @@ def _measured(
     workspace: Workspace,
     reports: tuple[list[FoundReport], FoundReport | None],
     form: dict[str, Any],
-    sought: Sought,
 ) -> Response:
     """The page of a project: its reports, with one of them open, and the form for measuring."""
     found, chosen = reports
     shelf, about = request.app.state.studio.shelf, dict[str, Any](chosen=None)
     if chosen is not None:
-        placed = _placed(shelf, f"{_whose(request)}/{chosen.name}", chosen)
-        about = _shown(chosen.report) | _verdicts(request, shelf, placed, sought)
+        placed = Placed(chosen, f"/projects/{request.path_params['project']}")
+        about = _shown(chosen.report) | _verdicts(request, shelf, placed)
     listed = {
         "too_large": too_large_in(workspace.folder),
         "current": [one for one in found if not one.is_earlier],
@@ -265,127 +187,29 @@ def _measured(
     return page(request, "measure.html", **listed, experiments=list(shelf.experiment_folders), **form, **about)
 
 
-# two reports next to each other --------------------------------------------------------------------------------------
-
-
-def _placed(shelf: Home, key: str, found: FoundReport | None = None) -> Placed:
-    """The report that a key names; if it is already known, it is given as `found`.
-
-    Raises:
-        UnknownNameError: there is no such project, experiment or report.
-    """
-    whose, _, name = key.partition("/")
-    if whose.startswith(_EXPERIMENT):
-        experiment = shelf.find_experiment(whose.removeprefix(_EXPERIMENT))
-        return Placed(experiment.report(name), f"/experiments/{experiment.folder.name}", experiment.title, experiment)
-    found = found or report_named(shelf.folder(whose), name)
-    return Placed(found, f"/projects/{whose}", shelf.title(whose))
-
-
-def _others(shelf: Home, one: Placed) -> Iterator[Placed]:
-    """The reports of the same evaluator: first from the same place, then from other projects and experiments."""
-    places = [
-        (f"/projects/{name}", shelf.title(name), shelf.folder(name)) for name in islice(shelf.names, _MOST_PROJECTS)
-    ]
-    for name, folder in islice(shelf.experiment_folders.items(), _MOST_PROJECTS):
-        places.append((f"/experiments/{name}", name, folder))
-    for home, title, folder in sorted(places, key=lambda place: place[0] != one.home):
-        for found in reports_in(folder):
-            placed = Placed(found, home, title)
-            if found.evaluator == one.found.evaluator and placed.key != one.key:
-                yield placed
-
-
-def _twice_cells(row: Twice) -> tuple[str, str, str, str]:
-    """The two numbers, the difference and its interval."""
-    numbers = [_with_interval(scored) for scored in (row.one, row.other)]
-    value, interval, _ = estimate_cells(row.apart)
-    return numbers[0], numbers[1], value, interval
-
-
-def _with_interval(scored: Any) -> str:  # noqa: ANN401 - a number or why there is none
-    value, interval, n = estimate_cells(scored)
-    return (
-        f"{value} [{interval}] (n {n})" if interval else f"{value} (n {n})" if isinstance(scored, Estimate) else value
-    )
-
-
-def _apart_pictures(rows: Sequence[Twice]) -> list[Markup]:
-    """The differences that have an interval, by measure."""
-    by_measure: dict[str, list[Twice]] = {}
-    for row in rows:
-        if row.said and not row.baseline:
-            by_measure.setdefault(row.what, []).append(row)
-    if not by_measure:
-        return []
-    if max(map(len, by_measure.values())) < _LEAST_ROWS:  # measures of one story are in one picture
-        one = [(row.what, row.apart) for group in by_measure.values() for row in group][:_MOST_SHOWN]
-        return [Markup(intervals_svg(one, title="Second minus first", styled=False))]  # noqa: S704 - escaped where it is drawn
-    pictures = (
-        intervals_svg(
-            [(row.of, row.apart) for row in group[:_MOST_SHOWN]], title=f"{what}: second minus first", styled=False
-        )
-        for what, group in islice(by_measure.items(), _MOST_PICTURES)
-    )
-    return [Markup(picture) for picture in pictures]  # noqa: S704 - names in it are escaped where it is drawn
-
-
 # individual verdicts -------------------------------------------------------------------------------------------------
 
 
-def _verdicts(request: Request, shelf: Home, chosen: Placed, sought: Sought) -> dict[str, Any]:
-    """The search results among a report's verdicts, for templates, and the possible search terms."""
+def _verdicts(request: Request, shelf: Home, chosen: Placed) -> dict[str, Any]:
+    """A report's verdicts, for templates."""
     every, project = "all" in request.query_params, request.path_params.get("project")
     try:
         ratings, unread = chosen.found.verdicts, ""
     except UsageError as error:
         ratings, unread = (), str(error)
-    every_pair = pairs_of(ratings)
-    pairs = sought.among(every_pair)
+    pairs = pairs_of(ratings)
     shown = pairs[: _MOST_AT_ONCE if every else _MOST_SHOWN]
-    winners = sorted({winner_of(rating) for rating in ratings}, key=_in_order)
-    names = {name for rating in ratings for name in (*rating.items, *rating.systems) if name}
     return {
         "chosen": chosen,
         "pairs": shown,
-        "found": len(pairs),
-        "total": len(every_pair),
+        "total": len(pairs),
         "left_out": len(pairs) - len(shown),
         "every": every,
-        "open": bool(sought) and len(shown) <= _MOST_OPEN,
         "verdicts": len(ratings),
         "unread": unread,
-        "sought": sought,
-        "winners": winners[:_MOST_NAMES],
-        "questions": list(dict.fromkeys(rating.question for rating in ratings))[:_MOST_NAMES],
-        "names": sorted(names)[:_MOST_NAMES],
         "claims": _claims(shelf[project], chosen.found) if project else {},
-        "marked": _marker(sought.words),
         "runs": chosen.experiment.run_names if chosen.experiment else set(),
     }
-
-
-def _in_order(answer: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(answer), answer
-    except ValueError:
-        return 1, 0.0, answer
-
-
-def _marker(words: str) -> Any:  # noqa: ANN401 - a function that templates call
-    """A function that marks words in a text."""
-    sought = "|".join(re.escape(word) for word in sorted(set(words.split()), key=len, reverse=True))
-    pattern = re.compile(f"({sought})", re.IGNORECASE) if sought else None
-
-    def marked(text: str) -> Markup:
-        if pattern is None:
-            return escape(text)
-        parts = pattern.split(text)
-        return Markup().join(
-            Markup("<mark>{}</mark>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
-        )
-
-    return marked
 
 
 def _claims(workspace: Workspace, report: FoundReport) -> dict[str, str]:

@@ -1,1 +1,0 @@
-"""Linearity: whether a dialogue comes back to its story after the player has left it, and how soon."""
