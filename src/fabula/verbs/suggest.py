@@ -96,8 +96,7 @@ async def suggest(
     project: Workspace,
     artefact: ArtefactName,
     kind: Annotated[
-        SuggestionKind,
-        Field(description="Other wordings, what follows, a description or ideas."),
+        SuggestionKind, Field(description="Other wordings, what follows, a description or ideas.")
     ] = "reword",
     *,
     passage: Annotated[
@@ -121,10 +120,7 @@ async def suggest(
     ] = "",
     count: Annotated[int, Field(ge=1, le=MOST, description="How many suggestions.")] = 3,
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
-    words: Annotated[
-        str,
-        Field(max_length=40, description="The length instead: 120 or 100-140."),
-    ] = "",
+    words: Annotated[str, Field(max_length=40, description="The length instead: 120 or 100-140.")] = "",
     skip: Annotated[int, Field(ge=0, le=1_000, description="How many were seen.")] = 0,
     take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
     unsaved: Annotated[
@@ -151,12 +147,9 @@ async def suggest(
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     settings, options = at_work.settings, at_work.options
     check(settings, project.environ)
+    looking = at_work.only_foreseen
     found = Passage.of(
-        at_work.project,
-        artefact,
-        lambda text, _: place_of(text, passage, at),
-        looking=at_work.only_foreseen,
-        unsaved=unsaved,
+        at_work.project, artefact, lambda text, _: place_of(text, passage, at), looking=looking, unsaved=unsaved
     )
     if kind == "reword" and not found.words:
         raise UsageError('Select the passage to reword: --passage "The lamp ... went out."')
