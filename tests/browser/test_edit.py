@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Route
 
-    from studio import Tab
+    from studio import Tab, There
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +118,12 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         page.get_by_role("button", name="Undo", exact=True).click()
         expect(page.locator("#text")).to_have_value(NEW)
         tab.check()
+
+
+def newest_run(there: There) -> dict[str, Any]:
+    with there.client() as client:
+        found: dict[str, Any] = client.get("/api/v1/projects/lamp/runs").json()["runs"][0]
+    return found
 
 
 def at(page: Any, words: str, end: str = "") -> None:  # noqa: ANN401 - playwright's
@@ -292,13 +298,116 @@ def test_a_suggestion_ends_when_nobody_waits_for_it_and_never_keeps_the_text_fro
             tab.open("/projects/lamp/write")
         else:
             page.keyboard.press("Escape")
-        with there.client() as client:
-            for _ in range(600):
-                newest = client.get("/api/v1/projects/lamp/runs").json()["runs"][0]
-                if newest["state"] == "stopped":
-                    break
-                page.wait_for_timeout(50)
+        for _ in range(600):
+            newest = newest_run(there)
+            if newest["state"] == "stopped":
+                break
+            page.wait_for_timeout(50)
         assert (newest["verb"], newest["state"]) == ("suggest", "stopped")
+        tab.check()
+
+
+def test_a_suggestion_is_about_the_text_on_the_page_and_waits_for_no_save(shelf: Path) -> None:
+    script(shelf.parent, OLD, **{"climax:suggest": "The glass broke."})
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, box, held = tab.page, tab.page.locator("#text"), []
+        tab.open("/projects/lamp/edit/climax")
+        page.route(
+            "**/artefacts/climax", lambda one: held.append(one) if one.request.method == "PUT" else one.continue_()
+        )
+        page.locator("#text").focus()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" She sat. ")
+        page.keyboard.press("Control+Enter")
+        use = page.get_by_role("button", name="The glass broke.").first
+        expect(use).to_be_visible()
+        asked = newest_run(there)["arguments"]
+        assert (asked["unsaved"], asked["at"]) == (f"{OLD} She sat.", len(f"{OLD} She sat."))
+        page.wait_for_function("() => document.getElementById('saved').textContent === 'Saving …'")
+        while held:
+            held.pop().continue_()
+        expect(page.locator("#saved")).to_have_text("Saved")
+        use.click()
+        expect(box).to_have_value(f"{OLD} She sat. The glass broke.")
+        page.unroute("**/artefacts/climax")
+        expect(page.locator("#saved")).to_have_text("Saved")
+        page.get_by_role("button", name="Undo", exact=True).click()
+        expect(box).to_have_value(f"{OLD} She sat.")
+        tab.check()
+
+
+WRITES = """() => {
+  window.writes = 0;
+  new MutationObserver((all) => { window.writes += all.length; })
+    .observe(document.getElementById("suggestions"), { childList: true, subtree: true, characterData: true });
+}"""
+
+# Pieces as another tab passes them on, numbered far above those of the server.
+ARRIVE = """([run, words]) => {
+  const about = { type: "text_arrived", project: "lamp", run, path: "climax/suggest/1/suggest" };
+  const events = words.map((text, at) => JSON.stringify({ ...about, n: 1e6 + at, text }));
+  new BroadcastChannel("fabula-events").postMessage({ events });
+}"""
+KEYS = """() => {
+  window.writes = window.counted = window.keys = 0;
+  const observer = new MutationObserver((all) => { window.writes += all.length; });
+  for (const id of ["saved", "marked"]) observer.observe(document.getElementById(id), { childList: true });
+  addEventListener("input", () => requestAnimationFrame(() => { window.counted = window.writes; window.keys += 1; }));
+}"""
+
+
+def test_words_that_arrive_together_are_shown_together_and_a_key_writes_nothing_anew(shelf: Path) -> None:
+    settings = shelf / "lamp/fabula.toml"
+    settings.write_text(re.sub(r'"scripted:[^"]*"', '"files:answers"', settings.read_text(encoding="utf-8")))
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/climax")
+        at(page, "flame.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#run")).to_contain_text("The run is writing.")
+        page.evaluate(WRITES)
+        run = newest_run(there)["id"]
+        words = [f"word{number} " for number in range(60)]
+        page.evaluate(ARRIVE, [run, words])
+        expect(page.locator("#suggestions p")).to_have_text("".join(words))
+        assert page.evaluate("window.writes") <= 3, "a card, its first words, and all others in one frame"
+        page.locator("#text").focus()
+        page.keyboard.type("a")
+        expect(page.locator("#saved")).to_have_text("Not saved yet")
+        page.evaluate(KEYS)
+        page.keyboard.type("bcd")
+        page.wait_for_function("() => window.keys === 3")
+        assert page.evaluate("window.counted") == 0, "what stands on the page already is not written again"
+        page.keyboard.press("Escape")
+
+
+def test_only_what_differs_in_the_list_of_texts_is_touched(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page = tab.page
+        tab.open("/projects/lamp/edit/setting")
+        expect(page.locator("#expected")).to_contain_text("Nothing would change")
+        page.evaluate("() => { for (const one of document.querySelectorAll('#tree li')) one.stays = true; }")
+        type_into(tab, " It rains.")
+        expect(page.locator("#tree li", has_text="Climax")).to_contain_text("stale")
+        assert page.evaluate("() => [...document.querySelectorAll('#tree li')].every((one) => one.stays)")
+        tab.check()
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_newer_message(shelf: Path) -> None:
+    with studio_there(shelf) as there, browsing(there) as tab:
+        page, held = tab.page, list[Any]()
+        tab.open("/projects/lamp/edit/climax")
+        page.get_by_text("Status and notes").click()
+        page.route("**/edit-parts/mark", lambda one: held.insert(0, one))
+        page.get_by_label("Status", exact=True).fill("revised")
+        page.get_by_label("Target in words").fill("0")  # which sends the status
+        page.get_by_label("Target in words").blur()
+        expect(page.locator("#status")).not_to_be_empty()
+        wrong = page.locator("#status").inner_text()
+        assert len(held) == 1
+        held[0].continue_()
+        expect(page.locator("#done")).to_have_text("Noted.")
+        expect(page.locator("#status")).to_have_text(wrong)
         tab.check()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BY_PARTS, REPLIES, script_of
-from fabula.craft.suggesting import put
+from fabula.craft.suggesting import joins, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,11 +86,39 @@ def test_a_suggestion_is_taken_into_the_text_and_taken_back(cli: Cli, lamp: Path
         ("She rose.", "", "paragraph", "\n\nIt rained."),
         ("She rose.\n\n", "He sat.", "paragraph", "It rained.\n\n"),
         ("", "", "scene", "It rained."),
+        ("She said, “", "” He sat.", "sentence", "It rained."),
+        ("“No.”", "“Yes.”", "sentence", " It rained. "),
+        ("„Nein.“", ", und", "sentence", " It rained."),
     ],
 )
 def test_words_stand_apart_from_the_text_around_them(before: str, after: str, amount: Amount, made: str) -> None:
     assert put("It rained.", before, after, amount) == made
     assert put("下雨了。", "天黑了。", "他坐下。", "sentence") == "下雨了。"
+    assert joins("It rained.", "She rose.", "", "paragraph") == ("\n\n", " ", "")
+
+
+def test_a_suggestion_is_about_the_text_that_is_being_typed_and_saves_nothing(cli: Cli, lamp: Path) -> None:
+    before = (lamp / "story/03-climax.md").read_text(encoding="utf-8")
+    line = (
+        "text",
+        "suggest",
+        "lamp",
+        "climax",
+        "--kind",
+        "continue",
+        "--count",
+        "1",
+        "--unsaved",
+        "She sat.\x1b[2J  \n",
+    )
+    made = cli(*line, "--at", "8", "--json").json
+    assert (made["texts"], made["start"], made["joins"]) == (["The wind dropped."], 8, [[" ", " ", ""]])
+    prompt = prompts(cli)[-1]
+    assert "She sat." in prompt
+    assert before.strip() not in prompt
+    assert (lamp / "story/03-climax.md").read_text(encoding="utf-8") == before
+    assert "the text has 8 characters" in cli(*line, "--at", "9").err
+    assert "Save the text before" in cli(*line, "--take", "1").err
 
 
 def test_ideas_come_with_numbers_and_a_short_note_stands_for_a_wish(cli: Cli, lamp: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.app.rewriting import Passage
 from fabula.app.writing import Options, at_cursor_in, given_of, suggested
 from fabula.base.errors import ModelError, ReplyError
 from fabula.craft.suggesting import Wanted
@@ -221,7 +222,7 @@ def test_suggestions_get_entries_that_stand_near_and_secrets_of_those_present(
     options = Options(environ={}, models={"scripted:none": model})
     text = (folder.folder / f"story/{1 + (chapter == 'the-quay'):02}-{chapter}.md").read_text(encoding="utf-8")
     span = (text.index("The lamp"), len(text)) if kind == "reword" else (len(text), len(text))
-    at = (chapter, span, suggested(Wanted(kind, count=1)))
+    at = (Passage(chapter, "", text, span), suggested(Wanted(kind, count=1)))
     asyncio.run(at_cursor_in(folder, folder.settings, options, *at))
     for codex in (Codex((CodexEntry("Xanthippe", secret="SECRET"),)), Codex((NOBODYS, OWN))):
         assert len(model.asked) == 1, "the same prompt costs nothing"

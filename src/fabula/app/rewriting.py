@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.craft.suggesting import passage_spans
 from fabula.project.telling import TextInFile
-from fabula.story import count_words
+from fabula.story import count_words, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,19 +64,27 @@ class Passage(TextInFile):
 
     @classmethod
     def of(
-        cls, project: ProjectFolder, name: str, find: Callable[[str, str], tuple[int, int]], *, looking: bool = False
+        cls,
+        project: ProjectFolder,
+        name: str,
+        find: Callable[[str, str], tuple[int, int]],
+        *,
+        looking: bool = False,
+        unsaved: str | None = None,
     ) -> Passage:
-        """The passage that `find` finds in the text and file of an artefact.
+        """The passage that `find` finds in the text and file of an artefact, or in its text as it is being typed.
 
-        Changed files are applied first, unless the caller is only `looking`.
+        Changed files are applied first, unless the caller is only `looking`, or has the `unsaved` text: whoever saves
+        that applies them.
 
         Raises:
             UsageError: there is no such passage, or the text is pinned or is not prose.
             UnknownNameError: there is no such artefact.
         """
-        with project.journal if looking else project.recorded() as journal:
+        with project.journal if looking or unsaved is not None else project.recorded() as journal:
             path = project.artefact(journal, name)
-            text, file = journal.artefacts.newest(path) or "", journal.artefacts.places()[path]
+            text = (journal.artefacts.newest(path) or "") if unsaved is None else plain(readable(unsaved))
+            file = journal.artefacts.places()[path]
             if (override := journal.decisions.override(path)) is not None and override[1] == "pinned":
                 raise UsageError(f"{path} is pinned. Run `fabula text unpin {path}` first.")
         if not file.endswith(".md"):

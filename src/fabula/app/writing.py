@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
     from fabula.app.bills import Bill
+    from fabula.app.rewriting import Passage
     from fabula.engine.announced import Announced
     from fabula.engine.dry_run import Temper
     from fabula.engine.events import Event, Kept, Listener
@@ -702,8 +703,7 @@ async def at_cursor_in(
     project: ProjectFolder,
     settings: Settings,
     options: Options,
-    path: str,
-    span: tuple[int, int],
+    place: Passage,
     ask: AtCursor[T],
     take: int = 0,
 ) -> T:
@@ -717,20 +717,20 @@ async def at_cursor_in(
     prepared = PreparedMethod.in_(project, settings, options)
     with project.journal as journal:  # edits were applied when the place was looked for
         async with prepared.opened(journal) as context:
-            answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
+            answer_in_language_of(place.text, context, settings)
             with context.recording_failures():
-                return await _at_cursor(project, journal, context, path, span, ask, take)
+                return await _at_cursor(project, journal, context, place, ask, take)
 
 
 async def dry_run_at_cursor_in(
-    project: ProjectFolder, settings: Settings, options: Options, path: str, span: tuple[int, int], ask: AtCursor[T]
+    project: ProjectFolder, settings: Settings, options: Options, place: Passage, ask: AtCursor[T]
 ) -> DryRun:
     """The calls and cost of `at_cursor_in` now. Calls no model and writes nothing."""
     prepared = PreparedMethod.in_(project, settings, options)
     with project.journal as journal:
         async with prepared.opened(journal, dry=True) as context:
-            answer_in_language_of(journal.artefacts.newest(path) or "", context, settings)
-            await _at_cursor(project, journal, context, path, span, ask)
+            answer_in_language_of(place.text, context, settings)
+            await _at_cursor(project, journal, context, place, ask)
         return context.dry_run
 
 
@@ -738,13 +738,13 @@ async def _at_cursor(
     project: ProjectFolder,
     journal: Journal,
     context: RunContext,
-    path: str,
-    span: tuple[int, int],
+    place: Passage,
     ask: AtCursor[T],
     take: int = 0,
 ) -> T:
+    path = place.path
     context.told |= {path: ("plan", text) for path in (PLAN, CHAPTERS) if (text := journal.artefacts.newest(path))}
-    cursor = Cursor(project.brief.titled, journal.artefacts.newest(path) or "", span, _around(journal, path))
+    cursor = Cursor(project.brief.titled, place.text, place.span, _around(journal, path))
     return await ask(Run(context, RunPlace(take=take)).scope(*path.split("/")), context.writer_of(path), cursor)
 
 

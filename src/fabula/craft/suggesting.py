@@ -35,6 +35,7 @@ _AROUND: Final = 0.15  # of the window, for what is on each side of the place
 _SHORT_AROUND: Final = 500  # tokens of the same, for small models
 _WORDS: Final = {"sentence": 20, "paragraph": 90, "scene": 500, "describe": 60}  # for estimates
 _TRIED: Final = "usable"  # the place of the tries at a passage
+_OPENING, _CLOSING, _QUOTES = "([-", ",.;:!?\u2026)]", "\"'\u201c\u201d\u2018\u2019\u201e\u201a\u00ab\u00bb"
 WISHES: Final = {
     "shorter": "Say it in about half as many words, and lose nothing that matters.",
     "slower": "Take more time for it: what is seen, heard and done, one thing after the other.",
@@ -47,11 +48,27 @@ WISHES: Final = {
 
 def put(words: str, before: str, after: str, amount: Amount) -> str:
     """The words of a suggestion as they stand between two parts of a text: apart from them, as a paragraph or not."""
+    first, _, last = joins(words, before, after, amount)
+    return f"{first}{words}{last}"
+
+
+def joins(words: str, before: str, after: str, amount: Amount) -> tuple[str, str, str]:
+    """What separates the words of a suggestion from the text before, from more of the same, and from the text after."""
+    first, last = _gap(before, words), _gap(words, after)
     if amount != "sentence":
         first = "\n\n" if before.strip() and not before.endswith("\n\n") else ""
-        return f"{first}{words}" + ("\n\n" if after and not after[0].isspace() else "")
-    near, following = before[-1:].strip(), after[:1].strip()
-    return joined(joined(near, words), following)[len(near) :].removesuffix(following)
+        last = "\n\n" if after and not after[0].isspace() else ""
+    return first, _gap(words, words), last
+
+
+def _gap(text: str, more: str) -> str:
+    """What separates two parts of a paragraph: nothing after a mark that opens, or before one that closes."""
+    near, following = text[-1:].strip(), more[:1].strip()
+    opens = near in _OPENING or (near in _QUOTES and not text[-2:-1].strip())
+    closes = following in _CLOSING or (following in _QUOTES and not more[1:2].strip())
+    if opens or closes:
+        return ""
+    return joined(text.rstrip(_QUOTES)[-1:] or near, more.lstrip(_QUOTES)[:1] or following)[1:-1]
 
 
 class IdeasReply(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Annotated, Final
 
@@ -15,7 +15,8 @@ from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, rewritten, suggested
 from fabula.base.errors import OtherLengthError, UsageError
 from fabula.craft.length import parse_range
-from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, put
+from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, joins
+from fabula.project.folder import MAX_FILE
 from fabula.story import plain
 from fabula.verbs.base import LONG, ArtefactName, ModelName, MostDollars, MostTokens, verb
 
@@ -52,7 +53,7 @@ async def rewrite(
     check(settings, project.environ)
     looking = at_work.only_foreseen
     found = Passage.of(at_work.project, artefact, lambda text, _: characters_of(text, passage), looking=looking)
-    asked = (at_work.project, settings, options, found.path, found.span, rewritten(wish))
+    asked = (at_work.project, settings, options, found, rewritten(wish))
     await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
     new = await at_cursor_in(*asked)
     at_work.bill.remember(settings)
@@ -77,6 +78,7 @@ class Suggestions:
         end: the end of the selection; the same as `start` if nothing is selected.
         texts: the suggestions, in the order in which they were made.
         taken: the number of the one that is now in the text; 0 for none.
+        joins: for each, what separates it from the text before, from more of the same, and from the text after.
     """
 
     artefact: str
@@ -86,6 +88,7 @@ class Suggestions:
     end: int
     texts: list[str]
     taken: int = 0
+    joins: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 @verb("POST", "/suggestions", "runs", command="text suggest", long=True, here=True)
@@ -93,8 +96,7 @@ async def suggest(
     project: Workspace,
     artefact: ArtefactName,
     kind: Annotated[
-        SuggestionKind,
-        Field(description="Other wordings, what follows, a description or ideas."),
+        SuggestionKind, Field(description="Other wordings, what follows, a description or ideas.")
     ] = "reword",
     *,
     passage: Annotated[
@@ -118,12 +120,12 @@ async def suggest(
     ] = "",
     count: Annotated[int, Field(ge=1, le=MOST, description="How many suggestions.")] = 3,
     amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
-    words: Annotated[
-        str,
-        Field(max_length=40, description="The length instead: 120 or 100-140."),
-    ] = "",
-    skip: Annotated[int, Field(ge=0, le=1_000, description="How many you have already seen.")] = 0,
+    words: Annotated[str, Field(max_length=40, description="The length instead: 120 or 100-140.")] = "",
+    skip: Annotated[int, Field(ge=0, le=1_000, description="How many were seen.")] = 0,
     take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
+    unsaved: Annotated[
+        str | None, Field(max_length=MAX_FILE, description="The text that you are typing, if not saved yet.")
+    ] = None,
     model: ModelName = "",
     budget_tokens: MostTokens = None,
     budget_usd: MostDollars = None,
@@ -135,6 +137,8 @@ async def suggest(
             `words` is no length, or is for `reword` or `ideas`.
         FabulaError: of any kind; a finished call is kept.
     """
+    if take and unsaved is not None:
+        raise UsageError("Save the text before a suggestion is put into it.")
     if take and kind == "ideas":
         raise UsageError("An idea is no text of the story, so none can be taken. Give it as the note of another one.")
     if words and kind not in ("continue", "describe"):
@@ -143,28 +147,24 @@ async def suggest(
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     settings, options = at_work.settings, at_work.options
     check(settings, project.environ)
+    looking = at_work.only_foreseen
     found = Passage.of(
-        at_work.project,
-        artefact,
-        lambda text, _: place_of(text, passage, at),
-        looking=at_work.only_foreseen,
+        at_work.project, artefact, lambda text, _: place_of(text, passage, at), looking=looking, unsaved=unsaved
     )
     if kind == "reword" and not found.words:
         raise UsageError('Select the passage to reword: --passage "The lamp ... went out."')
     wanted = Wanted(kind, plain(note).strip(), count, amount, skip, length)
-    asked = (at_work.project, settings, options, found.path, found.span, suggested(wanted))
+    asked = (at_work.project, settings, options, found, suggested(wanted))
     await at_work.begin(lambda: dry_run_at_cursor_in(*asked))
     texts = await at_cursor_in(*asked)
     at_work.bill.remember(settings)
     if take > len(texts):
         raise UsageError(f"There is no suggestion {take}: {len(texts)} came. Ask for more of them with `count`.")
+    (start, end), how = found.span, "paragraph" if kind == "describe" or length else amount
+    before, after = found.text[: start if kind == "reword" else end], found.text[end:]
+    around = ("", "") if kind == "reword" else (before, after)
+    apart = [joins(text, *around, how) for text in texts]
     if take:
-        (start, end), chosen = found.span, texts[take - 1]
-        before, after = found.text[: start if kind == "reword" else end], found.text[end:]
-        new = (
-            chosen
-            if kind == "reword"
-            else put(chosen, before, after, "paragraph" if kind == "describe" or length else amount)
-        )
-        found.take(at_work.project, f"{before}{new}{after}")
-    return Suggestions(found.path, found.file, kind, *found.span, texts, take)
+        first, _, last = apart[take - 1]
+        found.take(at_work.project, f"{before}{first}{texts[take - 1]}{last}{after}")
+    return Suggestions(found.path, found.file, kind, start, end, texts, take, apart)

@@ -55,7 +55,7 @@ def rewrite(
     found, wish = Passage.of(project, name, find, looking=limits.dry_run), plain(note).strip()
     session = Session(terminal, project, settings, limits, "rewrite")
     if limits.dry_run:
-        dry = dry_run_at_cursor_in(project, settings, session.looking, found.path, found.span, rewritten(wish))
+        dry = dry_run_at_cursor_in(project, settings, session.looking, found, rewritten(wish))
         say_dry_run(terminal, asyncio.run(dry))
         return
     terminal.advise(f"{found.file}: {performing(settings)} rewrites the passage.")
@@ -75,7 +75,7 @@ def _accepted(session: Session, passage: Passage, note: str, *, yes: bool) -> st
     while True:
         new = session.finish(
             lambda options, take=take: at_cursor_in(  # type: ignore[misc] # a default that binds the number
-                session.project, session.settings, options, path, span, rewritten(note), take
+                session.project, session.settings, options, passage, rewritten(note), take
             ),
             again,
             None,

@@ -1,7 +1,7 @@
 // The Edit page: a text that saves itself, what it would change, and changes that are taken or left one by one.
 
-import { onEvent } from "./events.js";
-import { ask, goTo, say, showTab } from "./studio.js";
+import { onEvent, whenEnded } from "./events.js";
+import { ask, goTo, say, sayOf, showTab } from "./studio.js";
 
 const WAIT_TO_SAVE = 1200; // ms after the last key
 const WAIT_TO_KEEP = 250; // in the browser, in case the page ends
@@ -31,11 +31,15 @@ const parts = `${api}/edit-parts`;
 /** Ask htmx for a piece of the page. @param {string} path @param {string} target */
 const load = (path, target) => globalThis.htmx.ajax("GET", path, { target, swap: "innerHTML" });
 let telling = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
+let owesSaved = false;
 
 /** Have looked anew at what would change: at the end of a run that was begun here, whose first words wait for nothing. */
 function tellSaved() {
   clearTimeout(telling);
-  telling = setTimeout(() => starting || following || document.body.dispatchEvent(new CustomEvent("fabula:saved")), GATHER);
+  telling = setTimeout(() => {
+    owesSaved = starting || following !== "";
+    if (!owesSaved) document.body.dispatchEvent(new CustomEvent("fabula:saved"));
+  }, GATHER);
 }
 
 // What no text keeps: what a terminal would obey, what nobody can see, what turns the direction, halves of characters.
@@ -103,6 +107,7 @@ class Editor {
   /** @param {"saved" | "unsaved" | "failed"} state @param {string} words */
   mark(state, words) {
     const place = find("saved");
+    if (place.textContent === words) return; // each key says so again
     place.className = `chip ${{ saved: "good", unsaved: "stale", failed: "bad" }[state]}`;
     place.textContent = words;
   }
@@ -414,7 +419,8 @@ async function start(verb, given) {
     if (verb === "suggestions") suggesting = run.id;
     if (run.id === suggesting) find("suggest").scrollTop = 0; // what comes stands there
     warn("run", "");
-    await follow();
+    showRun(run);
+    whenEnded(run.id, follow);
   } catch (error) {
     warn("run", /** @type {Error} */ (error).message);
   } finally {
@@ -433,8 +439,7 @@ async function follow() {
     if (id) looking ??= setTimeout(follow, LOCKED); // the server cannot be reached
     return;
   }
-  const words = { queued: "The run waits for another run to end.", running: "The run is writing." };
-  if (run.state in words) return showRun(run, words[/** @type {"queued" | "running"} */ (run.state)]);
+  if (run.state === "queued" || run.state === "running") return showRun(run);
   following = "";
   await ended(run);
 }
@@ -492,10 +497,9 @@ function hear(event) {
   if (event.project !== project) return;
   const of = event.run === following && following;
   if (of && event.type === "text_arrived") arrived(event);
-  if (of && event.type === "run_ended") follow();
-  else if (of && event.type !== "text_arrived") looking ??= setTimeout(follow, FOLLOW);
+  else if (of && event.type !== "run_ended") looking ??= setTimeout(follow, FOLLOW);
   if (event.type === "run_ended" && editor?.dirty) editor.save();
-  if (event.type === "run_ended") lookBeside();
+  if (event.type === "run_ended" && event.run !== suggesting) lookBeside(); // suggestions change nothing
   if (event.type === "project_changed" && isSuggesting()) return; // its calls were recorded
   if (event.type === "artefact_changed" || event.type === "project_changed" || (event.type === "run_ended" && !of)) {
     editor?.look();
@@ -503,10 +507,11 @@ function hear(event) {
   }
 }
 
-/** @param {any} run @param {string} words */
-function showRun(run, words) {
+/** @param {any} run */
+function showRun(run) {
   const place = find("run");
   if (!place) return;
+  const words = run.state === "queued" ? "The run waits for another run to end." : "The run is writing.";
   const line = document.createElement("p");
   const { calls, prompt, reply } = run.total;
   line.className = "note";
@@ -528,21 +533,27 @@ async function ended(run) {
   const link = [...document.querySelectorAll("#tree a")].find((one) => one.getAttribute("href") === `${api}/edit/${run.waits_for}`);
   warn("run", whole ? "" : run.waits_for ? `The run waits: approve “${link?.firstChild?.textContent ?? run.waits_for}”, then continue.` : run.message || stopped);
   say(whole ? "The run is finished." : "The run is not finished.");
-  await editor?.look(true);
-  tellSaved();
+  const suggests = run.verb === "suggest"; // which changes nothing
+  if (!suggests) await editor?.look(true);
+  if (!suggests || owesSaved) tellSaved();
   if (editor?.torn) return; // first two texts are to be put together
-  if (run.verb === "suggest") await suggested(run);
+  if (suggests) await suggested(run);
   else if (whole || run.kept) load(`${parts}/review`, "#review");
 }
 
-/** What is marked in the text, without the blanks around it; the numbers of its first and last character. */
+/** What is marked in the text, without the blanks around it, and where that begins and ends. */
 function marked() {
   if (!text) return null;
   const passage = text.value.slice(text.selectionStart, text.selectionEnd);
   if (!passage.trim()) return null;
-  const begin = text.selectionStart + passage.length - passage.trimStart().length;
-  const before = [...text.value.slice(0, begin)].length; // as Python counts characters
-  return { passage: passage.trim(), from: before + 1, to: before + [...passage.trim()].length };
+  const from = text.selectionStart + passage.length - passage.trimStart().length;
+  return { passage: passage.trim(), from, to: from + passage.trim().length };
+}
+
+/** The characters before a place, in the text as the server keeps it and as Python counts. @param {string} value @param {number} at */
+function counted(value, at) {
+  const goesOn = /^[^\S\n]*\S/.test(value.slice(at)); // else there are no blanks before it, either
+  return [...plain(value.slice(0, at) + (goesOn ? "." : ""))].length - Number(goesOn);
 }
 
 function showMarked() {
@@ -550,7 +561,8 @@ function showMarked() {
   if (!place || document.activeElement !== text) return;
   const found = marked();
   const words = found ? countWords(found.passage) : 0;
-  place.textContent = found ? `Selected: ${words} ${words === 1 ? "word" : "words"}.` : "Select words to reword, or put the cursor where something should follow.";
+  const line = found ? `Selected: ${words} ${words === 1 ? "word" : "words"}.` : "Select words to reword, or put the cursor where something should follow.";
+  if (place.textContent !== line) place.textContent = line;
   clearTimeout(costing);
   costing = setTimeout(showCost, WAIT_TO_SAVE);
 }
@@ -583,7 +595,7 @@ function markSentence(sentence, from) {
 
 // suggestions ----------------------------------------------------------------------------------------------------------
 
-/** What was asked for last, and the place in the text that it is for. @type {{given: Record<string, any>, from: number, to: number} | null} */
+/** What was asked for last, the place in the text that it is for, and whether words of it stand there. @type {{given: Record<string, any>, from: number, to: number, begun: boolean} | null} */
 let place = null;
 let costing = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 const list = () => document.getElementById("suggestions");
@@ -592,9 +604,11 @@ function wanted(button) {
   if (!text || !editor) return null;
   const found = marked();
   if (button.kind === "reword" && !found) return null;
-  const here = found ? { passage: `${found.from}-${found.to}` } : { at: [...text.value.slice(0, text.selectionEnd)].length };
+  const { value } = text;
+  const here = found ? { passage: `${counted(value, found.from) + 1}-${counted(value, found.to)}` } : { at: counted(value, text.selectionEnd) };
   const note = /** @type {HTMLInputElement} */ (find("wish")).value;
-  return { artefact: editor.name, kind: button.kind, count: Number(button.count), amount: button.amount ?? "sentence", note, ...here };
+  const typed = editor.dirty && !editor.torn && !UNSEEN.test(value) ? { unsaved: plain(value) } : {}; // saved meanwhile
+  return { artefact: editor.name, kind: button.kind, count: Number(button.count), amount: button.amount ?? "sentence", note, ...here, ...typed };
 }
 
 /** The button that Ctrl+Enter presses: other wordings of what is marked, or the next sentence. */
@@ -624,14 +638,12 @@ async function suggest(button, more = false) {
   if (!text || following) return say("A run started here is still writing.");
   const given = more && place ? { ...place.given, skip: (place.given.skip ?? 0) + place.given.count } : wanted(button);
   if (!given) return say("Select words in the text first.");
-  const found = marked();
-  if (!more) {
-    const from = found ? text.value.indexOf(found.passage, text.selectionStart) : text.selectionEnd;
-    place = { given, from, to: found ? from + found.passage.length : from };
-  } else if (place) place.given = given;
-  list()?.replaceChildren();
+  const { from, to } = marked() ?? { from: text.selectionEnd, to: text.selectionEnd };
+  if (!more) place = { given, from, to, begun: false };
+  else if (place) place.given = given;
+  clear();
   /** @type {HTMLDetailsElement} */ (find("suggest")).open = true;
-  if (await isSaved()) await start("suggestions", given);
+  if ("unsaved" in given || (await isSaved())) await start("suggestions", given);
 }
 
 /** The card of a suggestion. @param {number} n */
@@ -642,17 +654,39 @@ function card(n) {
   item.dataset.n = String(n);
   const words = document.createElement("p");
   words.className = "prose";
+  words.append("");
   item.append(words);
   list()?.append(item);
   return item;
 }
 
-/** A piece of a suggestion, as it is written. @param {import("./events.js").Happening} event */
+/** What the next frame shows of each suggestion; nothing if the last one showed all. @type {Map<number, string> | null} */
+let pieces = null;
+
+/** @param {number} n @param {string} words */
+const write = (n, words) => /** @type {Text | undefined} */ (card(n).querySelector("p")?.firstChild)?.appendData(words);
+
+/** A piece of a suggestion, as it is written: the first is shown at once, others once a frame. @param {import("./events.js").Happening} event */
 function arrived(event) {
   const number = /\/suggest\/(\d+)\//.exec(event.path)?.[1];
-  if (!number || place?.given.kind === "ideas") return;
-  const words = card(Number(number) - (place?.given.skip ?? 0)).querySelector("p");
-  if (words) words.textContent += event.text;
+  if (!number || !place || place.given.kind === "ideas") return;
+  const n = Number(number) - (place.given.skip ?? 0);
+  if (pieces) {
+    pieces.set(n, (pieces.get(n) ?? "") + event.text);
+    return;
+  }
+  write(n, event.text);
+  pieces = new Map();
+  requestAnimationFrame(() => {
+    pieces?.forEach((words, one) => write(one, words));
+    pieces = null;
+  });
+}
+
+/** Take away what is suggested. */
+function clear() {
+  pieces?.clear();
+  list()?.replaceChildren();
 }
 
 /** @param {string} label @param {() => void} does */
@@ -680,7 +714,7 @@ function sentences(words) {
 /** The suggestions of a run that has ended. @param {any} run */
 async function suggested(run) {
   const found = run.state === "finished" && (await ask(`${api}/runs/${run.id}/result`).catch(() => null));
-  list()?.replaceChildren();
+  clear();
   if (!found || !place) return;
   found.texts.forEach((/** @type {string} */ suggestion, /** @type {number} */ at) => {
     const item = card(at + 1);
@@ -691,12 +725,12 @@ async function suggested(run) {
       const sentence = button(segment, () => {
         if ("used" in sentence.dataset) return;
         sentence.dataset.used = "";
-        use(segment);
+        use(segment, found.joins[at]);
       });
       sentence.className = "sentence";
       words.append(sentence);
     }
-    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion), dismiss())));
+    item.append(idea ? button("Use as a note", () => noted(suggestion)) : button(`Use ${at + 1}`, () => (use(suggestion, found.joins[at]), dismiss())));
   });
   const row = document.createElement("li");
   row.append(button("Suggest others", () => suggest({}, true)), " ", button("Dismiss", dismiss));
@@ -715,7 +749,7 @@ function stopSuggesting() {
 
 function dismiss() {
   stopSuggesting();
-  list()?.replaceChildren();
+  clear();
   place = null;
   text?.focus();
 }
@@ -727,22 +761,26 @@ function noted(idea) {
   dismiss();
 }
 
-/** Put words where the suggestions are for; what is put there next follows them. @param {string} words */
-function use(words) {
+/**
+ * Put words where the suggestions are for; what is put there next follows them.
+ * @param {string} words @param {[string, string, string]} join what separates them from the text before, from more, and from the text after
+ */
+function use(words, [first, between, last]) {
   if (!text || !place) return;
   const { from, to } = place;
   const before = text.value.slice(0, from);
-  const apart = place.given.kind === "continue" && place.given.amount !== "sentence" && from === to && /\S\s?$/.test(before);
-  const gap = apart ? "\n\n" : from && /[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}([“‘«„-]$/u.test(before) && !/^[\s,.;:!?…]/.test(words) ? " " : "";
-  const new_ = gap + words.trim();
-  const after = /^[\p{L}\p{N}]/u.test(text.value.slice(to)) ? " " : "";
+  const blanks = before.slice(before.trimEnd().length); // which the server need not have
+  const missing = first === " " ? first.slice(blanks.length) : first.slice(blanks.split("\n").length - 1);
+  const new_ = (place.begun ? between : missing) + words.trim();
+  const after = place.begun ? "" : last;
   text.focus();
   text.setSelectionRange(from, to);
-  if (editor) editor.sitting = ""; // one undo takes back this alone
+  editor?.save(); // what was typed before, so that one undo takes back this alone
+  if (editor) editor.sitting = "";
   // Deprecated, but nothing else keeps the browser's own undo.
   if (!document.execCommand("insertText", false, new_ + after)) text.setRangeText(new_ + after, from, to, "end");
   place.from = place.to = from + new_.length;
-  place.given.amount = "sentence"; // what follows continues the same paragraph
+  place.begun = true;
   editor?.changed();
   if (editor) editor.typed = 0;
   say("The words are in your text. Ctrl+Z or Undo takes them back.");
@@ -790,7 +828,7 @@ function step(one, by) {
 function arranged(what) {
   if (!text || !editor) return;
   const title = /** @type {HTMLInputElement} */ (find("split-title")).value;
-  const at = [...text.value.slice(0, text.selectionStart)].length;
+  const at = counted(text.value, text.selectionStart);
   if (what === "split") arrange("splits", editor.name, { at, title }, "The text is split. Undo joins it again.");
   else if (what === "merge") arrange("merges", editor.name, undefined, "The next text was added. Undo divides them again.");
   else step(texts().find((one) => one.dataset.text === editor.name), what === "up" ? -1 : 1);
@@ -854,7 +892,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (target.id.startsWith("mend-")) target.querySelector("textarea")?.focus();
   if (target.id === "beside") for (const fold of folds(target)) fold.open = unfolded.get(called(fold)) ?? (fold.open || (!narrow.matches && fold.hasAttribute("data-open-if-wide")));
   const said = target.querySelector("[data-said]");
-  if (said) say(said.textContent ?? "");
+  if (said) sayOf(/** @type {CustomEvent} */ (event).detail.xhr, said.textContent ?? "");
 });
 
 /** What waits for the text to be saved: asked for twice, it is done once. @type {WeakSet<Element>} */

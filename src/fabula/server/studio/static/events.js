@@ -10,7 +10,7 @@
 const LOCK = "fabula-events";
 const MOST_AT_ONCE = 250; // events that are given out before the page has its turn
 const LONGEST_WAIT = 15_000; // milliseconds between two tries to reach the server
-const PAUSE = 16; // milliseconds for which the leader gathers events
+const PAUSE = 16; // milliseconds between two times at which the leader gives out what it has gathered
 
 /** @type {Set<(event: Happening) => void>} */
 const listeners = new Set();
@@ -27,6 +27,7 @@ let leads = false;
 /** @type {string[]} */
 const gathered = [];
 let flushing = false;
+let flushed = 0; // when that was done last
 let tries = 0;
 /** Whether this tab's own connection stands, and what was heard last of the one that serves all; nothing at first. */
 let open = false;
@@ -156,12 +157,14 @@ function gather(data) {
   gathered.push(data);
   if (flushing) return;
   flushing = true;
-  if (document.hidden) turn.port2.postMessage("flush"); // a hidden tab's clock is slow
-  else setTimeout(flush, PAUSE);
+  const wait = PAUSE - (performance.now() - flushed);
+  if (wait <= 0 || document.hidden) turn.port2.postMessage("flush"); // a hidden tab's clock is slow
+  else setTimeout(flush, wait);
 }
 
 function flush() {
   const events = gathered.splice(0, MOST_AT_ONCE);
+  flushed = performance.now();
   flushing = gathered.length > 0;
   if (flushing) turn.port2.postMessage("flush");
   if (!events.length) return;

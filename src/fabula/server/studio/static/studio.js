@@ -12,8 +12,25 @@ export function isDark() {
  * @param {string} text
  */
 export function say(text) {
+  sent += 1;
+  tellOf(sent, text);
+}
+
+/** @param {number} number of what the words are about @param {string} text */
+function tellOf(number, text) {
   const line = document.getElementById("status");
   if (line) line.textContent = text;
+  said = number;
+}
+
+/**
+ * Say what an answer says, unless the line is about something newer by now.
+ * @param {XMLHttpRequest} xhr
+ * @param {string} text
+ */
+export function sayOf(xhr, text) {
+  const number = numbers.get(xhr) ?? sent;
+  if (number >= said) tellOf(number, text);
 }
 
 /**
@@ -185,8 +202,9 @@ document.addEventListener("click", (event) => {
   }
 });
 
-/** Requests so far; each has the next number. */
+/** Requests, and messages that answer none, so far; each has the next number. */
 let sent = 0;
+let said = 0; // the number of what the status line is about
 /** @typedef {{asked: number, done: number}} Known of a place: its last request, and the last change whose answer stands there */
 /** @type {Map<string, Known>} */
 const byId = new Map();
@@ -211,6 +229,21 @@ function isOvertaken({ target, xhr, requestConfig }) {
   if (known.done > number) return true;
   known.done = number;
   return false;
+}
+
+/**
+ * Make a piece like another one, and touch only what differs: a book has hundreds of lines, and its author is typing.
+ * @param {Node} there @param {Node} now
+ */
+function renew(there, now) {
+  if (there.isEqualNode(now)) return;
+  const [old, new_] = [[...there.childNodes], [...now.childNodes]];
+  if (old.length && old.length === new_.length && there.cloneNode(false).isEqualNode(now.cloneNode(false))) {
+    old.forEach((one, at) => renew(one, new_[at]));
+    return;
+  }
+  /** @type {ChildNode} */ (there).replaceWith(now);
+  if (now instanceof Element) globalThis.htmx.process(now);
 }
 
 /** Where a person was in pieces that are being loaded anew. @type {WeakMap<Element, ReturnType<typeof placeIn>>} */
@@ -247,8 +280,14 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 document.addEventListener("htmx:afterSwap", (event) => goBack(/** @type {CustomEvent} */ (event).detail.target));
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
-  const { target } = /** @type {CustomEvent} */ (event).detail;
+  const { detail } = /** @type {CustomEvent} */ (event);
+  const { target, fragment } = detail;
   left.set(target, placeIn(target));
+  const now = fragment.firstElementChild;
+  if (!target.id || now?.id !== target.id) return;
+  detail.shouldSwap = false;
+  renew(target, now);
+  target.dispatchEvent(new CustomEvent("htmx:oobAfterSwap", { bubbles: true, detail })); // htmx says so only where it swaps
 });
 document.addEventListener("htmx:oobAfterSwap", (event) => goBack(/** @type {CustomEvent} */ (event).detail.target));
 document.addEventListener("htmx:beforeRequest", (event) => {
