@@ -24,6 +24,7 @@ from fabula.base import yamltext
 from fabula.base.characters import readable
 from fabula.base.errors import FabulaError
 from fabula.cli.terminal import safe
+from fabula.craft.wording import lengths_asked
 from fabula.engine import replies
 from fabula.engine.replies import ReplyProblem, chatter, dialogue, foreign_chatter, labelled, turns
 from fabula.engine.replies.strangers import strangers
@@ -69,7 +70,21 @@ RUNS = (
         "7",
         "\\",
     ),
-    *("a ", "A a. ", "a.\n", "- a\n", "1. a\n", "Mara: a\n", "[Mara: (a) ", "Mara ", '{"a":', '[{"a": "', '{"a": 1, '),
+    *(
+        "a ",
+        "A a. ",
+        "a.\n",
+        "- a\n",
+        "1. a\n",
+        "1. 2. ",
+        "400 pages ",
+        "Mara: a\n",
+        "[Mara: (a) ",
+        "Mara ",
+        '{"a":',
+        '[{"a": "',
+        '{"a": 1, ',
+    ),
     *(
         "字",
         "。",
@@ -98,6 +113,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "count_words": count_words,
     "mentioned": lambda text: mentioned(text, {"Mara": ["Mara"]}),
     "sentences": sentences_.sentences,
+    "lengths_asked": lengths_asked,
     "whole_sentences": sentences_.whole_sentences,
     "paragraphs": sentences_.paragraphs,
     "ends_whole": sentences_.ends_whole,

@@ -460,6 +460,7 @@ class _Reader:
         self.text = text
         self.numbers = numbers_in(text)
         self.eastern = bool(_IN_CHARACTERS.search(text))
+        self.of_a_book = bool(_BOOK.search(text))
         self.parts: list[_Part] = []
         self.measures: list[_Measure] = []
         self.impossible: list[tuple[int, str]] = []
@@ -588,8 +589,7 @@ class _Reader:
             return _WORDS_A_SHEET if kind == "원고지" else WORDS_A_PAGE if kind.endswith("A4") else None
         bounded = _PAGES_LED.search(before) or _BEFORE.search(before) or _up_to_in_polish(before, unit)
         led = bounded and (_AFTER.match(self.text, end) or _PAGES_MEANT.match(self.text, end))
-        inside = before.rstrip()[-1:].isalpha() and not _BOOK.search(self.text)
-        if inside and number.value >= _PAGES_OF_A_BOOK:
+        if led and number.value >= _PAGES_OF_A_BOOK and before.rstrip()[-1:].isalpha() and not self.of_a_book:
             led = None  # "he finds a diary of 400 pages"
         return WORDS_A_PAGE if led or _PAGES_STORY.match(self.text, end) else None
 

@@ -275,7 +275,6 @@ def _belongs(text: str, before: Span, start: int, tag: str) -> bool:
     if text.endswith(_QUOTED_END, before[0], before[1]):
         return small or bool(_TAG.match(text, start) or _EASTERN_TAG.match(text, start))
     tail = text[max(before[0], before[1] - _TAIL) : before[1]]
-    first = _WORD.search(text, *before)
     return bool(
         _short_forms(tag).search(tail)
         or (_NUMBER.match(text, start) and _counts(tail))
@@ -286,7 +285,7 @@ def _belongs(text: str, before: Span, start: int, tag: str) -> bool:
         or (_DAY.search(tail) and _MONTH.match(text, start))
         or (_ORDINAL.search(tail) and not _ANOTHER.match(text, start))
         # "usw. und", "— Qui ? dit-il"
-        or (small and text[before[1] - 1] in ".?!" and first and first[0].isupper())
+        or (small and text[before[1] - 1] in ".?!" and (first := _WORD.search(text, *before)) and first[0].isupper())
         or (small and (dash or _MID_END.search(tail[-8:])))
     )
 

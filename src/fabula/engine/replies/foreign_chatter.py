@@ -80,7 +80,7 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     number = rf"[:：][* ]{{0,3}}{_ABOUT}\d[\d.,]{{1,6}}"
     if tag in _BLANKLESS:
         number = rf"(?:{number}|{_ABOUT}{long})"
-    count = rf"[(（\[*]{{0,3}}[^\d:：\n]{{0,24}}?{words['count']}[^\d:：\n]{{0,20}}{number}"
+    count = rf"[(（\[*]{{0,3}}[^\d:：\n.!?。！？]{{0,24}}?{words['count']}[^\d:：\n]{{0,20}}{number}"
     note = rf"[(（\[]?[^\W\d_]{{1,14}} ?[:：]{says(text)}[^\n]{{0,60}}(?:\d{{3}}|[百千])[^\n]{{0,6}}?{words['words']}"
     closing = [
         rf"{words['wish']}[^\n]{{0,120}}\Z",
