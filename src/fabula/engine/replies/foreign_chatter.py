@@ -68,7 +68,7 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
         """Words of all these kinds in any order, in one sentence."""
         return "".join(rf"(?={_SENTENCE}{{0,200}}?{kind})" for kind in kinds)
 
-    wished = says(f"(?:{thing}|{text}|{long})", words["as"])
+    wished = says(f"(?:{thing}|{text}|{long})", words["as"] + r"\w{0,3}[.!:。！]\Z")
     form = rf"(?:[^\W\d_]{{1,14}} )?[^\W\d_]{{0,14}}?{text}[^\W\d_]{{0,8}}(?: [^\W\d_]{{1,9}})? ?"
     new = says(text + end + _OF_NOTHING, change)
     sorry = rf"{words['sorry']}{end}[^\n]{{0,120}}?"
