@@ -13,11 +13,12 @@ from typing import Final
 from fabula.base.remembering import remembered
 
 _AND: Final = frozenset(("and", "und", "et", "y", "e", "en", "и", "و"))
-_HALF: Final = re.compile(  # "two and a half thousand", "deux mille et demi"
+HALF: Final = re.compile(
     r" (?:and|und|et|e|y|en|i|с|z) (?:an? |eine? |een )?(?:half|halb(?:es)?|halve|demie?|mezz[oa]|medi[oa]|mei[oa]|pół|"
     r"половиной)(?!\w)",
     re.IGNORECASE,
 )
+"""What adds a half to a number: "two and a half thousand", "deux mille et demi"."""
 _NATIVE: Final = {
     name: value
     for value, names in (
@@ -162,7 +163,7 @@ def numbers_in(text: str) -> list[Number]:
         elif not _spoken(token, found, last):
             at = -1
             continue
-        if half := _HALF.match(text, found[-1].end):
+        if half := HALF.match(text, found[-1].end):
             found[-1].halve(half.end())
         at = found[-1].end
     return found

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from fabula.base.kept import of_text
-from fabula.craft.numbers import LARGEST, Number, numbers_in
+from fabula.craft.numbers import HALF, LARGEST, Number, numbers_in
 
 Bound: TypeAlias = Literal["range", "about", "least", "most", "exactly"]
 Length: TypeAlias = tuple[Bound, int, int]
@@ -29,6 +29,12 @@ _LETTERS_A_WORD: Final = 6  # with the blank behind it, in languages that put on
 _SYLLABLES_A_WORD: Final = 4  # Korean, the same
 _FEWEST_CHARACTERS: Final = 40  # the same in Chinese and Japanese
 _PAGES_OF_A_BOOK: Final = 100  # of so many a brief speaks that asks for a book, or whose people read one
+_PAGE_AND_HALF: Final = re.compile(  # "A page and a half", "página y media": the rest of it is read as "1.5 pages"
+    r"(?<!\w)(?:(?:an?|one|une|una|uma|een|één|eine) )?(page|página|pagina|bladzijde|Seite|stron[aęy]|страниц[аыу])"
+    + HALF.pattern,
+    re.IGNORECASE,
+)
+_AND_HALF: Final = re.compile(rf"{HALF.pattern}|半| ?반(?![가-힣])", re.IGNORECASE)
 _FIXED: Final = {"word": 1, "norm": _WORDS_A_NORM_PAGE, "syllable": 1 / _SYLLABLES_A_WORD}  # words of one
 _MOST_PARTS: Final = 1000
 _NEAR: Final = 80  # characters on each side of a number that say what it is about
@@ -175,7 +181,7 @@ _AFTER: Final = re.compile(
     r"al massimo|не больше|и менее|или меньше|или менее|максимум|以内|"
     r"以內|以下|之内|"
     r"之內|"
-    r"未満|まで|を超えない|내로|미만|을 넘지|를 넘지|까지|이내|이하|से कम|كحد أقصى)|"
+    r"未満|まで|を超えない|내로|미만|[을를] 넘기?지|까지|이내|이하|से कम|كحد أقصى)|"
     r"(?P<exactly>exactly|precisely|genau|exakt|exact|exactement|pile|exactas|justas|esatte|exatas|precies|整|ちょうど)|"
     r"(?P<about>or so|or thereabouts|give or take|ungefähr|etwa|circa|ca\b|environ|à peu près|aproximadamente|"
     r"más o menos|mais ou menos|all['’]incirca|più o meno|ongeveer|około|mniej więcej|примерно|около|приблизительно))",
@@ -240,7 +246,8 @@ _COUNT_SAID: Final = re.compile(
     rf"(?:\b(?:word ?count|number of words|word limit|words|length|wortzahl|länge|longueur|nombre de mots|"
     rf"umfang|extensión|extensão|lunghezza|lengte|woordental|omvang|długość|objętość|liczba słów|объ[её]м|слов|страниц)"
     rf"(?: is| of| should be| на)?\s{{0,2}}[:=]?\s{{1,2}}|"
-    rf"(?:字数|字數|篇幅|文字数|分量|분량|단어|글자 수|长度)\s?[:：为是は]?\s?)(?:(?:{_ABOUT}) ?)?\Z",
+    rf"(?:字数|字數|篇幅|文字数|分量|분량|단어|글자 수|长度)\s?[:：为是は]?\s?(?:{_MOST}|{_LEAST})?)"
+    rf"(?:(?:{_ABOUT}) ?)?\Z",
     re.IGNORECASE,
 )
 _NOT_COUNTED: Final = re.compile(r"\s{0,2}(?!개)[^\W\d_]")  # "단어 900개"
@@ -286,6 +293,17 @@ _KNOWN_ABROAD: Final = re.compile(
     r"ещё|ему|ей|и|nicht einmal|keine|même pas|pas|ni siquiera|neanche|nemmeno|nem|sequer|geen|ani|nawet)){0,2} |"
     r"[认認][得识識]|学会了?|學會了?|[记記]得|会[写說说]|"
     r"[说說写寫念读讀]了|留下了?|[懂背只]|覚えた|話した)\Z",
+    re.IGNORECASE,
+)
+_PAGES_OF_THEIRS: Final = 20  # of so many a brief also speaks that says what somebody in the story reads or burns
+_THEIR_PAGES: Final = re.compile(
+    r"(?:\b(?:writes|wrote|burn(?:s|ed|t)|finds|found|reads?|los(?:es|t)|steals|stole|finish(?:es|ed)|publish(?:es|ed)|"
+    r"receive[ds]|schreibt|schrieb|verbr[ae]nnte?|findet|fand|liest|las|verliert|verlor|stiehlt|stahl|erhält|écrit|"
+    r"écrivit|brûle|trouve|lit|lut|perd|vole|publie|reçoit|escribió|quema|encuentra|lee|leyó|pierde|roba|publica|recibe|"
+    r"scrive|scrisse|brucia|trova|legge|perde|ruba|pubblica|riceve|escreveu|queima|encontra|lê|rouba|recebe|"
+    r"schrijft|schreef|verbrandt|vindt|vond|leest|verliest|steelt|krijgt|pisze|napisał[ao]?|pali|znajduje|czyta|gubi|"
+    r"kradnie|dostaje|пишет|написала?|сжигает|находит|читает|теряет|крад[её]т|получает)(?: [^\s.,;:!?]{1,12}){1,4}"
+    r"|(?:烧|燒|读|讀|写|寫|偷|捡|撿|找)[了到掉完过過]{1,2}[^，。；！？\n]{0,6})[ -]?\Z",
     re.IGNORECASE,
 )
 _UNKNOWN_AFTER: Final = re.compile(  # "四十字しか知らない", "단어 40개를 안다"
@@ -457,7 +475,7 @@ class _Reader:
     """A brief being read."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = text = _PAGE_AND_HALF.sub(r"1.5 \1", text)
         self.numbers = numbers_in(text)
         self.eastern = bool(_IN_CHARACTERS.search(text))
         self.of_a_book = bool(_BOOK.search(text))
@@ -503,6 +521,8 @@ class _Reader:
         end = unit.end() if unit else number.end
         if unit and _kind_of(unit):
             return
+        if unit and (unit["page"] or unit["epage"]) and (half := _AND_HALF.match(self.text, end)):
+            low, high, end = low + 0.5, high + 0.5, half.end()
         ranged = bool(number.low)
         if at and (first := self._first_of_range(at)) is not None:
             low, start, ranged = first, self.numbers[at - 1].start, True
@@ -584,6 +604,8 @@ class _Reader:
             people = not self.eastern and not _HUNDREDS.match(self.text, start)  # "30 characters"
             return None if people else 1 if self.eastern else 1 / _LETTERS_A_WORD
         before = self._before(start)
+        if number.value >= _PAGES_OF_THEIRS and _THEIR_PAGES.search(before):
+            return None
         if unit["sheet"]:
             kind = before.rstrip()[-3:]
             return _WORDS_A_SHEET if kind == "원고지" else WORDS_A_PAGE if kind.endswith("A4") else None

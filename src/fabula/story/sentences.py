@@ -74,9 +74,10 @@ _DATE_PARTS: Final = re.compile(r"(?<![\w.,])\d{1,4}\. \d{1,2}\.(?= )")
 # Ends that the tokenizer does not know: in other scripts (six points only behind more than a stammer, and before what
 # can begin a sentence), and behind the unit of a number.
 _EASTERN_END: Final = re.compile(
-    rf"(?:[{_EASTERN_STOPS}]++|(?<=[\u4e00-\u9fff]{{4}})……(?=(?![但可然而却卻又也还還就才都并並则則便仍])[\u4e00-\u9fff]))"
+    rf"(?:[{_EASTERN_STOPS}]++|(?<=[\u4e00-\u9fff]{{4}})……(?=(?![但可然而却卻又也还還就才都并並则則便仍最终終])[\u4e00-\u9fff]))"
     rf"(?:[{_CLOSERS.replace('“', '').replace('‘', '')}]|[“‘](?=\s|\Z))*+|"
-    r"(?<=[\dIVX] )(?:h|min|k?[gm]|cm|l|гг?|вв?|ч)\.(?= [^\W\d_a-zß-ÿа-я])|(?:(?<=до )н\. ?э|J\.-C)\.(?= [A-ZÀ-ÞА-Я])"
+    r"(?<=[\dIVX] )(?:h|min|k?[gm]|cm|l|гг?|вв?|ч)\.(?= [^\W\d_a-zß-ÿа-я])|(?:(?<=до )н\. ?э|J\.-C)\.(?= [A-ZÀ-ÞА-Я])|"
+    r"\.\.\.(?= (?:El|Il|L[aeo]s?|Gli|Un[ae]?|Um[ao]?|[AO]s?|De|Het|Een) [a-zß-ÿ])"
 )
 _AT_ENDS: Final = _CLOSERS.replace("\\", "") + " \u00a0\u202f"
 _BARE_ENDS: Final = ("」", "』")  # Japanese speech has no full stop at its end

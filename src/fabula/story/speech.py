@@ -54,7 +54,7 @@ _DASHED_LINE: Final = re.compile(
 )
 _FEWEST_LINES: Final = 2
 _ONE_SAYS: Final = re.compile(r"\A[—–―][ \t\u00a0\u202f]*[¿¡]?[^\W\d_a-zß-ɏа-я][^\n]*[.!?…]\Z")
-_SAYS: Final = (  # verbs that say that somebody speaks
+SAYS: Final = (
     "said|says|asked|cried|shouted|whispered|replied|answered|murmured|muttered|called|yelled|"
     "sag(?:te|t)|rief|ruft|schrie|fragte?|flüsterte?|antwortete|murmelte|brüllte|meinte?|erwiderte|entgegnete|zischte|"
     "dit|disait|cri(?:a|e|ait)|hurla|demand(?:a|e|ait)|répondit|répond|murmur(?:a|e)|souffl(?:a|e)|lan(?:ça|ce)|fit|"
@@ -67,19 +67,28 @@ _SAYS: Final = (  # verbs that say that somebody speaks
     "(?:krzyknę|szepnę|mruknę|wrzasnę)ła|rzekł[ao]?|"
     "(?:сказал|крикнул|спросил|ответил|шепнул|прошептал|пробормотал|закричал|воскликнул|добавил|произн[её]с)а?"
 )
+"""Verbs that say that somebody speaks, as a pattern."""
 # The narrator begins behind a dash before a small letter; in Russian, where dashes join words, only behind a mark.
 # Or behind a mark with a verb of speaking, as in French: "— Tu restes ? demanda Luc."
 _NARRATOR: Final = re.compile(
     r"(?<=[,.!?…»”])[ \u00a0\u202f][—–―-][ \u00a0\u202f]?(?=\w)|"
     r"[ \u00a0\u202f](?:[—–―](?P<between>[ \u00a0\u202f])?|- )(?=[a-zß-ɏ])|"
-    rf"(?<=[,!?…])(?P<says>[ \u00a0\u202f])(?=(?:{_SAYS})\b)"
+    rf"(?<=[,!?…])(?P<says>[ \u00a0\u202f])(?=(?:{SAYS})\b)"
 )
 _GOES_ON: Final = re.compile(r"[,.;:!?…][ \u00a0\u202f]+")
 _ARTICLE: Final = (
     "the|an?|d(?:er|ie|as|em|en|es)|eine?[mnrs]?|les?|la|du|une?|el|los|las|del|il|lo|gli|una|della|dello|o|as?|os|uma?|"
     "d[ao]s?|n[ao]s?|de|het|een"
 )
-_BEFORE_NAME: Final = re.compile(rf"(?P<article>\b(?:{_ARTICLE}) )\Z|(?<!\w)(?!(?:{_SAYS}) \Z)\w+ \Z", re.IGNORECASE)
+_NAMED_THING: Final = (  # "la novela «Rayuela»."
+    r"\w{0,16}(?:novel|book|film|movie|newspaper|magazine|ship|boat|song|poem|roman|buch|zeitung|zeitschrift|schiff|boot|lied|"
+    r"gedicht|livre|journal|revue|bateau|navire|chanson|poème|novela|libro|periódico|revista|barco|canción|poema|"
+    r"romanzo|giornale|rivista|nave|barca|canzone|poesia|romance|livro|jornal|navio|canção|boek|krant|schip|liedje|"
+    r"(?:powieś|książk|gazet|statk|łodz|piosenk|роман|книг|газет|корабл|лодк|песн)\w{0,3}) "
+)
+_BEFORE_NAME: Final = re.compile(
+    rf"(?P<known>\b(?:{_ARTICLE}) |{_NAMED_THING})\Z|(?<!\w)(?!(?:{SAYS}) \Z)\w+ \Z", re.IGNORECASE
+)
 _INSIDE: Final = re.compile(r"[.,;:!?…。，！？]")
 _NAMED_IN_CHINESE: Final = re.compile(
     "(?![说說道问問喊叫答])[\u4e00-\u9fff][“「『][^”」』]{1,30}[”」』][\u4e00-\u9fff]"
@@ -122,9 +131,7 @@ def _names(text: str, start: int, end: int) -> bool:
     found = _BEFORE_NAME.search(before)
     return bool(
         found
-        and (
-            found["article"] or (text[start:end].lstrip()[:1].isupper() and behind[:1] == " " and behind[1:].islower())
-        )
+        and (found["known"] or (text[start:end].lstrip()[:1].isupper() and behind[:1] == " " and behind[1:].islower()))
     )
 
 

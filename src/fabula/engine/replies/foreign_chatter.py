@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.remembering import remembered
+from fabula.story.speech import SAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,16 @@ _MORE_SIGNS: Final = r"[^\n，。！:：]{0,12}"
 _LEAD: Final = r"[^\W\d]{1,6},? "  # "And here is"
 _SENTENCE, _STOP = r"(?:[^\n.!?。！？]|\.(?=\d))", r"[.!?。！？]{0,3}\s*\Z"
 _OF_NOTHING: Final = (
-    r"(?! (?:de[rs]?|du|d[aeo]l?(?:la|lo|s)?|di|van|von|of|my|meine[rs]?)(?!\w))"  # "the end of the road"
+    r"(?! (?:de[rs]?|du|d[aeo]l?(?:la|lo|s)?|di|van|vo[mn]|of|my|meine[rs]?)(?!\w))"  # "the end of the road"
+)
+_TOTAL: Final = r"(?:total[ei]?|totaal|(?:ins)?gesamt|razem|łącznie|итого|всего|共计?|总计|總計|合計|총)"
+# "This is the story you asked for, said Grandmother": somebody in a story says it.
+_TOLD: Final = re.compile(
+    rf"[,，] ?(?:(?:{SAYS}|thought|typed|wrote|dachte?|schr(?:ieb|eef)|stand|pensa|écrivit|pens(?:ó|ò|ou)|dec[ií]an?|"
+    r"escribió|escreveu|dizia|diceva|scrisse|(?:pomyśl|napis)ał[ao]?|(?:подум|напис)ала?)(?!\w|-)|[他她][说說想]|"
+    r"(?:[^\s,.]{1,12} ){1,3}(?:said|says|thought|typed|wrote|whispered|asked)\W*\Z)"
+    r"(?! (?:mir|uns|einfach|es|gerne?|bescheid|u|het)\b)",
+    re.IGNORECASE,
 )
 _ABOUT: Final = r"(?:[^\W\d]{1,12}\.? |cerca de |à peu près |más o menos |mais ou menos |mniej więcej |约|約|약 |~|≈)?"
 
@@ -48,14 +58,20 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     word, end, more, stop = (_WORD, _END, _MORE, "") if tag not in _BLANKLESS else ("", "", _MORE_SIGNS, ".。")
     begin = "" if tag in {"de", "nl"} else word  # the last part of a compound is the text: "Kurzgeschichte"
     text, here, near = begin + words["work"], words["here"] + end, r"[^\n.!?。！？:：]{0,60}?"
+    thing = word + words["part"] + end + _OF_NOTHING
+    change = begin + words["change"]
     long = rf"\d[\d.,]{{0,6}}[ -]?{words['words']}"  # "700 words"
-    lead = rf"{words['lead']}[^\n.!?,:！，。：]{{0,40}}"
+    lead = rf"(?:{words['lead']}|{words['as']})[^\n.!?,:！，。：]{{0,40}}"
     yes = rf"(?:{words['yes']}{end}{more}|{lead}) ?[!,.！，。、—–-][!., ]{{0,2}}[¡¿]?"
 
     def says(*kinds: str) -> str:
         """Words of all these kinds in any order, in one sentence."""
         return "".join(rf"(?={_SENTENCE}{{0,200}}?{kind})" for kind in kinds)
 
+    wished = says(f"(?:{thing}|{text}|{long})", words["as"] + r"\w{0,3}[.!:。！]\Z")
+    form = rf"(?:[^\W\d_]{{1,14}} )?[^\W\d_]{{0,14}}?{text}[^\W\d_]{{0,8}}(?: [^\W\d_]{{1,9}})? ?"
+    new = says(text + end + _OF_NOTHING, change)
+    sorry = rf"{words['sorry']}{end}[^\n]{{0,120}}?"
     opening: tuple[str, ...] = (
         rf"(?:{yes}|{_LEAD})?{here}{near}{text}[^\n!?。！？]{{0,140}}[:：]\Z",
         rf"(?:{yes})?{near}{text}[^\n!?。！？:：]{{0,40}}?{words['follows']}[^\n!?。！？:：]{{0,12}}[:：]\Z",
@@ -66,13 +82,16 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
         rf"{says(text, long)}[^\n:：]{{0,160}}[:：]\Z",
         rf"(?:{yes}|(?={here})){says(text, long)}{_SENTENCE}{{0,160}}[.!。！]\Z",
         rf"(?:{yes})?{here}{says(text, words['asked'])}{_SENTENCE}{{0,160}}[.!:。！：]\Z",
+        rf"{yes}(?:(?<=[!！])|(?<=[!！] )){wished}{_SENTENCE}{{0,160}}[.!。！]\Z",
+        rf"{sorry}{new}[^\n:：]{{0,120}}[:：]\Z",
+        rf"{sorry}(?<=[ :：，。！]){here}{new}{_SENTENCE}{{0,120}}[.!。！]\Z",
+        rf"{form}[(（\[]{_ABOUT}{long}\W{{0,6}}\Z",
     )
     if tag == "en":  # "Here is the text of the letter:" may begin a story; `chatter` reads announcements alone
         opening = opening[2:]
 
-    offer, change = words["offer"], begin + words["change"]
-    can, thing = rf"{word}{words['can']}(?:(?<=['’])|{end})", word + words["part"] + end + _OF_NOTHING
-    asks, tell = word + offer, word + words["tell"]
+    offer, can = words["offer"], rf"{word}{words['can']}(?:(?<=['’])|{end})"
+    asks, tell = rf"{word}(?:{offer}|{words['as']})", word + words["tell"]
     if tag in {"ja", "ko"}:  # the verb, with what it says of itself, is the last word
         can, asks = can + r"[^\n、,]{0,6}\Z", ""
     wants = rf"{word}(?:{words['want']}|{words['other']}|{words['write']})"
@@ -91,7 +110,8 @@ def _patterns(tag: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
         rf"{says(can, thing, begin + words['write'], asks)}{_SENTENCE}{{0,240}}{_STOP}",
         rf"{says(tell, thing, wants, asks)}{_SENTENCE}{{0,240}}{_STOP}",
         rf"{offer}{says(thing, word + words['other'])}[^\n]{{0,120}}[?？]\Z",
-        *(rf"{_ABOUT}{long}[.)）\]]{{0,2}}\Z", rf"[(（\[][^\d\n]{{0,24}}{long}[.)）\]]{{1,2}}\Z"),
+        rf"{words['above']}{end}{says(text, words['as'])}{_SENTENCE}{{0,160}}{_STOP}",
+        *(rf"(?:{_TOTAL} ?[:：] ?)?{_ABOUT}{long}[.)）\]]{{0,2}}\Z", rf"[(（\[][^\d\n]{{0,24}}{long}[.)）\]]{{1,2}}\Z"),
         *(rf"{count}[^\d\n]{{0,24}}\Z", rf"{note}[^\n]{{0,12}}\Z"),
     ]
     near = f"{_SENTENCE}{{0,60}}"
@@ -121,4 +141,5 @@ def asks(sentence: str, tag: str) -> bool:
 
 
 def _says(line: str, tag: str, what: int) -> bool:
-    return any(pattern.match(line.lstrip(_TURNED)) for pattern in _patterns(tag.partition("-")[0])[what])
+    said = line.lstrip(_TURNED)
+    return any(p.match(said) for p in _patterns(tag.partition("-")[0])[what]) and not _TOLD.search(line)
