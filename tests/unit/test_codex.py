@@ -414,8 +414,13 @@ def test_two_people_of_one_name_stay_two_and_nobody_says_which_of_them_a_text_me
     assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna", "Anna (the little one)"}
 
 
-ANNA = {"kind": "person", "name": "Anna", "description": "She looks."}
-HARBOUR = {"kind": "place", "name": "Anna", "aliases": ["the harbour"], "description": "Where ships lie."}
+ANNA: dict[str, object] = {"kind": "person", "name": "Anna", "description": "She looks."}
+HARBOUR: dict[str, object] = {
+    "kind": "place",
+    "name": "Anna",
+    "aliases": ["the harbour"],
+    "description": "Where ships lie.",
+}
 
 
 @pytest.mark.parametrize(
@@ -437,11 +442,24 @@ HARBOUR = {"kind": "place", "name": "Anna", "aliases": ["the harbour"], "descrip
                 "Anna (the harbour)": ("place", ("Anna", "the harbour"), ("Where ships lie.",)),
             },
         ),
+        (
+            "Anna Berg and Anna Holm met Anna (Berg) and Anna (1).",
+            [
+                [ANNA | {"aliases": [of], "description": of} for of in ("Berg", "Holm")]
+                + [{"kind": "person", "name": f"Anna ({of})", "description": f"The {of}."} for of in ("Berg", "1")]
+            ],
+            {
+                "Anna (2)": ("person", ("Anna", "Berg"), ("Berg",)),
+                "Anna (Holm)": ("person", ("Anna", "Holm"), ("Holm",)),
+                "Anna (Berg)": ("person", (), ("The Berg.",)),
+                "Anna (1)": ("person", (), ("The 1.",)),
+            },
+        ),
     ],
-    ids=["a place is no person", "nor is it one of the pages before"],
+    ids=["a place is no person", "nor is it one of the pages before", "a title may be a name"],
 )
 def test_everyone_and_everything_that_a_reply_keeps_apart_is_proposed(
-    tmp_path: Path, text: str, read: list[list[object]], expected: dict[str, object]
+    tmp_path: Path, text: str, read: list[list[dict[str, object]]], expected: dict[str, object]
 ) -> None:
     import_manuscript(tmp_path / "it", manuscript(text), "it.md", {"system": "vanilla", "model": "scripted:none"})
     folder = ProjectFolder.open(tmp_path / "it")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from itertools import takewhile
+from itertools import chain, count, islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
@@ -274,13 +274,17 @@ def _repeats(one: CodexEntry, key: str, about: str) -> bool:
 
 def _told_apart(entries: Sequence[CodexEntry]) -> tuple[CodexEntry, ...]:
     """The entries, each with a name of its own: of those with the same name, it has another name or a number behind."""
-    count = Counter(name for one in entries for name in {*map(str.casefold, one.names)})
+    times = Counter(name for one in entries for name in {*map(str.casefold, one.names)})
     named, number, made = Counter(one.name.casefold() for one in entries), Counter[str](), list[CodexEntry]()
+    taken = set(named)
     for one in entries:
         key = one.name.casefold()
         number[key] += 1
-        own = (other for other in one.aliases if count[other.casefold()] == 1 and key not in other.casefold())
-        title = f"{one.name[:_HALF]} ({next(own, str(number[key]))[:_HALF]})"
+        own = (other for other in one.aliases if times[other.casefold()] == 1 and key not in other.casefold())
+        behind = chain(islice(own, 1), map(str, count(number[key])))
+        titles = (f"{one.name[:_HALF]} ({other[:_HALF]})" for other in behind)
+        title = next(title for title in titles if title.casefold() not in taken) if named[key] > 1 else one.name
+        taken.add(title.casefold())
         made.append(replace(one, name=title, aliases=one.names) if named[key] > 1 else one)
     return tuple(made)
 
