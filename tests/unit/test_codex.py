@@ -408,8 +408,19 @@ def test_two_people_of_one_name_stay_two_and_nobody_says_which_of_them_a_text_me
     }, "an alias of another is not written down"
     assert row(project, "Anna (the little one)").name == "Anne"
     project.remove_entry("Anna")
-    with pytest.raises(UsageError, match=r"'Anna' may mean Anne or Anna \(the elder\)\. Specify one of these\."):
+    with pytest.raises(
+        UsageError,
+        match=r"'Anna' may mean Anne or Anna \(the elder\)\. Specify one of these\. "
+        r"To add an entry 'Anna' of your own, give its kind \(`--kind`\)\.",
+    ):
         project.set_entry("Anna", secret="Hers.")
+    project.set_entry("Anna", kind="person", secret="Hers.")
+    assert row(project, "Anna").own == CodexEntry("Anna", secret="Hers.")
+    assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna (the little one)"}
+    project.undo()
+    assert project.set_entry("Anna (the elder)", new_name="Anna").name == "Anna"
+    assert row(project, "Anna").about == ("She comes in.",)
+    project.undo()
     project.set_entry("Anna (the elder)")
     assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna", "Anna (the little one)"}
 
