@@ -145,11 +145,7 @@ async def suggest(
         raise UsageError("Save the text before a suggestion is put into it.")
     if take and kind == "ideas":
         raise UsageError("An idea is no text of the story, so none can be taken. Give it as the note of another one.")
-    if words and kind not in ("continue", "describe"):
-        raise UsageError(f"--words is the length of a continuation or description. For {kind}, say it in --note.")
-    if words and amount:
-        raise UsageError("--amount and --words both say how much to write. Leave one of them out.")
-    length, amount = parse_range(words) if words else None, amount or "sentence"
+    length, amount = _length(kind, words, amount) if words else None, amount or "sentence"
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     settings, options = at_work.settings, at_work.options
     check(settings, project.environ)
@@ -175,6 +171,14 @@ async def suggest(
         found.take(at_work.project, f"{before}{first}{texts[take - 1]}{last}{after}")
     off = _far(texts, length) if length else ""
     return Suggestions(found.path, found.file, kind, start, end, texts, take, apart, off)
+
+
+def _length(kind: SuggestionKind, words: str, amount: Amount | None) -> WordRange:
+    if kind not in ("continue", "describe"):
+        raise UsageError(f"--words is the length of a continuation or description. For {kind}, say it in --note.")
+    if amount:
+        raise UsageError("--amount and --words both say how much to write. Leave one of them out.")
+    return parse_range(words)
 
 
 def _far(texts: list[str], length: WordRange) -> str:
