@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fabula.app.beginning import with_system_of
 from fabula.app.bills import Bill, Estimate
-from fabula.app.evaluating import dry_run_evaluation, evaluate_in
-from fabula.app.writing import check_prices, settings_as_last_time
+from fabula.app.evaluating import EvaluationTask, dry_run_evaluation, evaluate_in
+from fabula.app.writing import Options, check_prices, settings_as_last_time
 from fabula.base.errors import PausedError
 from fabula.models.budget import Budget
 from fabula.project.casting import full_name
@@ -18,17 +20,13 @@ from fabula.story import slug
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from fabula.app.evaluating import EvaluationTask
     from fabula.app.workspace import Workspace
-    from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Kept
     from fabula.measure.report import Report
     from fabula.project.folder import FileChange, ProjectFolder
     from fabula.project.settings import Settings
+
 
 Approve: TypeAlias = Literal["", "plans", "all"]
 

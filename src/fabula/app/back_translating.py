@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -18,36 +19,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import journal_in, journal_to_read
 from fabula.app.item_files import sources_of
-from fabula.app.writing import PreparedMethod, recorded_run
+from fabula.app.writing import Options, PreparedMethod, recorded_run
 from fabula.base.errors import ReplyError, UsageError
 from fabula.base.files import make_folder
 from fabula.craft.length import asked_range
-from fabula.engine.methods import settings_of, values_of
+from fabula.engine.methods import Method, settings_of, values_of
 from fabula.engine.replies.strangers import unknown_capitals
-from fabula.engine.run import Run, side_by_side
-from fabula.models.base import Message
-from fabula.story import count_words, plain
-from fabula.systems import find, system_of
-from fabula.systems.agents_room.back_translation import METHOD, LeftOutError, back_translate
+from fabula.engine.run import Run, RunContext, side_by_side
+from fabula.models.base import Capabilities, Message
+from fabula.story import Brief, count_words, plain
+from fabula.systems import System, find, system_of
+from fabula.systems.agents_room.back_translation import METHOD, BackTranslated, LeftOutError, back_translate
 from fabula.training.asked import AskedPrompts
-from fabula.training.examples import DataCard, Example, held_aside, write_data
+from fabula.training.examples import DataCard, Example, Split, held_aside, write_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from fabula.app.corpora.rows import StoryRows
-    from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.methods import Method
-    from fabula.engine.run import RunContext
     from fabula.measure.items import Item
-    from fabula.models.base import Capabilities
     from fabula.project.settings import Settings
-    from fabula.story import Brief
-    from fabula.systems import System
-    from fabula.systems.agents_room.back_translation import BackTranslated
     from fabula.systems.agents_room.config import Config
-    from fabula.training.examples import Split
+
 
 ROOM: Final = "agents-room"
 END_TO_END: Final = "end-to-end"

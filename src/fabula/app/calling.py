@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,19 +17,16 @@ from fabula.app.bills import Bill
 from fabula.app.item_files import Selection
 from fabula.app.writing import Options
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.engine.events import Noted
-from fabula.engine.roles import own_model, role_key
+from fabula.engine.events import Event, Noted
+from fabula.engine.roles import OwnModel, own_model, role_key
 from fabula.models.budget import Budget
 from fabula.project.casting import PROGRAM, full_name
 from fabula.project.default_model import default_model
 from fabula.project.settings import Settings, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from fabula.engine.events import Event
-    from fabula.engine.roles import OwnModel
     from fabula.models.base import Model
+
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from fabula.app.calling import waited_for
 from fabula.app.conversations import ended
-from fabula.app.conversing import conversing
-from fabula.app.writing import PreparedMethod, Supplied
+from fabula.app.conversing import Conversing, conversing
+from fabula.app.writing import Options, PreparedMethod, Supplied
 from fabula.base.errors import BriefError
 from fabula.base.html import Html, joined, text
 from fabula.craft import NARRATIVE_FILE
@@ -23,17 +25,13 @@ from fabula.project.folder import ProjectFolder
 from fabula.story import Brief, Story, count_words, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-    from typing import Self
 
     from fabula.app.bills import Bill
-    from fabula.app.conversing import Conversing
-    from fabula.app.writing import Options
     from fabula.craft.conversation import Conversation, Freedom, Parties, Turn
     from fabula.models.base import OnText
     from fabula.project.settings import Settings
+
 
 T = TypeVar("T")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
@@ -19,10 +21,8 @@ from fabula.project.folder import ProjectFolder
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.app.checking import Checked
+
 
 Format: TypeAlias = Literal["text", "sarif", "github"]
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import RATINGS, EvaluationTask
 from fabula.app.item_files import MAX_STORY_BYTES, TABLES, Selection, named_set, read_items
-from fabula.app.sources import items_of, path_of
+from fabula.app.sources import StorySource, items_of, path_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import append_synced, is_plain, read_text, write_atomically
 from fabula.continuity import scenes_of, split
@@ -29,11 +30,9 @@ from fabula.story.codex import codex_in
 from fabula.story.world.graph import graphml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from fabula.app.bills import Bill
-    from fabula.app.sources import StorySource
     from fabula.project.folder import ProjectFolder
+
 
 OUT: Final = "evaluation"
 PAGE: Final = "atlas.html"

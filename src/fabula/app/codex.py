@@ -7,6 +7,7 @@ cards and lorebooks, the world's facts, and a model's reading of the story. Name
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -20,7 +21,7 @@ from fabula.base.files import read_text
 from fabula.base.kept import of_text
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.narratives import PROPOSED, entries_read_of
-from fabula.project.folder import MAX_FILE
+from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.story import one_line
 from fabula.story.cards import persona_of
 from fabula.story.codex import FILE, KINDS, MAX_NAME, Codex, CodexEntry, codex_in, mentioned_by, parse_codex
@@ -31,10 +32,8 @@ from fabula.story.words import BLANKLESS
 from fabula.story.world import WorldState
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
     from fabula.app.workspace import Workspace
-    from fabula.project.folder import ProjectFolder
+
 
 CODEX, PERSONAS, READING, PEOPLE = "codex", "personas", "reading", "people"
 _EACH_ONCE: Final = {PERSONAS, PLAN, "cards", READING}  # sources that list a person once

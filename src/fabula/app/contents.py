@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,10 +16,9 @@ from fabula.project.telling import ORDER, in_order
 from fabula.story import Scene, Story, one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from fabula.app.plan_cards import PlanCard
     from fabula.app.workspace import Workspace
+
 
 STATUS: Final = f"{NOTES}/status"
 STATUS_FILE: Final = f"{STATUS}.yaml"

@@ -5,7 +5,7 @@ Everything here reads or changes logs only, so that conversations can be seen wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads it, for `--json`
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fabula.app.people import narrative_in, people_in, written_or_asked
-from fabula.app.writing import PreparedMethod, answer_in_language_of, first_error
+from fabula.app.writing import Options, PreparedMethod, Supplied, answer_in_language_of, first_error
 from fabula.base.errors import UsageError
 from fabula.craft import NARRATIVE_FILE
-from fabula.craft.conversation import Log, open_conversation
+from fabula.craft.conversation import Conversation, Freedom, Log, Parties, Talk, open_conversation
 from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
@@ -23,16 +25,12 @@ from fabula.story import Brief, plain
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-    from pathlib import Path
-
-    from fabula.app.writing import Options, Supplied
-    from fabula.craft.conversation import Conversation, Freedom, Parties, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Kept
     from fabula.project.settings import Settings
     from fabula.story.cards import CharacterCard
+
 
 T = TypeVar("T")
 Reading: TypeAlias = "Callable[[Run, str, str], Awaitable[tuple[T, ...]]]"

@@ -5,24 +5,22 @@ The verbs themselves are in `fabula.verbs`.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.titles import Titles
-from fabula.app.writing import check_edit
+from fabula.app.writing import Options, check_edit
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.final_reading import EDITS, REFUSED
 from fabula.engine.events import RECORD
 from fabula.engine.making import DRAFTS
-from fabula.project.folder import BESIDE, REACHED
+from fabula.project.folder import BESIDE, REACHED, ProjectFolder
 from fabula.project.telling import is_own
 from fabula.story import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from fabula.app.writing import Options
     from fabula.engine.journal import Decision, Done, Journal
-    from fabula.project.folder import ProjectFolder
+
 
 FINAL_EDITS: Final = f"{DRAFTS}/{EDITS}"
 """The changes that the final reading made to the story."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -11,12 +12,11 @@ from fabula.app.deciding import authored
 from fabula.story.comparing import Piece, compare, word_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.app.bills import Estimate
     from fabula.app.workspace import ArtefactVersion
     from fabula.engine.dry_run import PlannedCall
     from fabula.engine.journal import Journal
+
 
 _PAUSE: Final = timedelta(minutes=5)
 

@@ -13,34 +13,30 @@ import json
 import os
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.item_files import notices
-from fabula.app.writing import PreparedMethod, recorded_run
+from fabula.app.writing import Options, PreparedMethod, recorded_run
 from fabula.base.errors import UsageError
 from fabula.base.extras import require
 from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically
 from fabula.engine.journal import Journal
 from fabula.engine.run import Run
-from fabula.measure.ratings import read_ratings, write_ratings
-from fabula.measure.report import csv_of
+from fabula.measure.ratings import Rating, read_ratings, write_ratings
+from fabula.measure.report import Report, csv_of
 from fabula.measure.report.page import page, report_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-    from typing import Any
-
-    from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
-    from fabula.measure.ratings import Rating
-    from fabula.measure.report import Report
     from fabula.models.budget import Budget
     from fabula.project.settings import Settings
+
 
 RATINGS: Final = "ratings.jsonl"
 EARLIER: Final = "earlier"

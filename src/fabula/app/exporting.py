@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -9,9 +10,8 @@ from fabula.story import Scene, Story, plain, slug
 from fabula.story.export.prose import title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.engine.journal import Journal
+
 
 _BLANK_LINE: Final = "\n\n"
 

@@ -6,8 +6,10 @@ A person's decisions are written where the command line writes them: a dismissal
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -28,17 +30,11 @@ from fabula.base.html import Html, joined, paragraph, quotation
 from fabula.continuity import scenes_of, split
 from fabula.craft.quoting import places
 from fabula.evaluators.atlas.page import all_findings, headline, place_of
-from fabula.project.folder import STORY
+from fabula.project.folder import STORY, ProjectFolder
 from fabula.story import one_line, plain
 from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.codex import codex_in
 from fabula.story.story import Scene, Story
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.project.folder import ProjectFolder
 
 Side = Literal["x", "y"]
 SIDES: tuple[Side, ...] = ("x", "y")

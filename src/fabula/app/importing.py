@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.exporting import keep_space
@@ -12,7 +14,7 @@ from fabula.app.item_files import TABLES
 from fabula.app.sources import read_story
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
-from fabula.continuity.parts import Manuscript, manuscript, of_story
+from fabula.continuity.parts import Manuscript, ManuscriptPart, Way, manuscript, of_story
 from fabula.craft.chapters import Chapter, chapters_text
 from fabula.data.story_files import LISTED, SCREENPLAYS, SUFFIXES, Reading, is_chat, reading_of, text_of
 from fabula.project.folder import MAX_FILE, MAX_STORY, FileChange, ProjectFolder, numbered
@@ -22,11 +24,8 @@ from fabula.story import Brief, count_words, one_line, plain
 from fabula.systems import find, system_of, systems
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.continuity.parts import ManuscriptPart, Way
     from fabula.engine.journal import Journal
+
 
 SYSTEM: Final = "end-to-end"
 """The system that continues a manuscript if no other system is specified."""

@@ -7,22 +7,23 @@ import heapq
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text, text_lines
 from fabula.base.plugins import plain_name
-from fabula.continuity.scenes import split
+from fabula.continuity.scenes import Form, split
 from fabula.craft import CONVERSATIONS, NARRATIVE_FILE
-from fabula.data.corpora import entries, prompt_id
-from fabula.data.sets import SETS
+from fabula.data.corpora import CorpusText, entries, prompt_id
+from fabula.data.sets import SETS, DataSet
 from fabula.data.story_files import SCREENPLAYS, SUFFIXES, is_chat, is_project, text_of
 from fabula.engine.folders import is_path
 from fabula.measure.items import Item
@@ -30,13 +31,6 @@ from fabula.project.packed import RECORD, PackedRecord, packed_story
 from fabula.project.settings import Settings
 from fabula.story import Brief, Scene, Story, count_words
 from fabula.training.examples import ExampleSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from fabula.continuity.scenes import Form
-    from fabula.data.corpora import CorpusText
-    from fabula.data.sets import DataSet
 
 MAX_STORY_BYTES: Final = 20_000_000
 MAX_SET_BYTES: Final = 2_000_000_000

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import FabulaError, UsageError
 from fabula.base.files import read_text
-from fabula.project.learned import Learned, learned_for, without_learned
+from fabula.project.learned import Learned, LearnedFolder, learned_for, without_learned
 from fabula.systems import system_of
 from fabula.training.libraries import require_libraries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.project.learned import LearnedFolder
     from fabula.project.settings import Settings
+
 
 PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 WHAT: Final = "Learning from your choices"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.app.learned import PACKAGES, WHAT
 from fabula.app.preferences import HOW, OWN, unique
-from fabula.app.training import TrainingAsked
+from fabula.app.training import Listener, TrainingAsked
 from fabula.app.training_pairs import prepare_pairs, train_pairs
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import FabulaError, UsageError
@@ -37,10 +38,10 @@ from fabula.models.adapters import GGUF, digest_of
 from fabula.models.known import KNOWN, find_weights, models_home
 from fabula.project.casting import full_name
 from fabula.project.learned import Learned, LearnedFolder
-from fabula.stats.estimate import Estimate, estimate_cells
+from fabula.stats.estimate import Estimate, Scored, estimate_cells
 from fabula.training.base import load, open_base
 from fabula.training.dpo import prepared_pairs
-from fabula.training.examples import LEAST, DataCard, ExampleSource, read_pairs, write_data
+from fabula.training.examples import LEAST, DataCard, ExampleSource, PreferencePair, read_pairs, write_data
 from fabula.training.held_out import (
     TUNED,
     HeldOutResult,
@@ -61,12 +62,8 @@ from fabula.training.running import CHECKPOINTS, schedule_of
 from fabula.training.scoring import score_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from fabula.app.training import Listener
     from fabula.project.folder import ProjectFolder
-    from fabula.stats.estimate import Scored
-    from fabula.training.examples import PreferencePair
+
 
 PARTS: Final = 5
 _INNER: Final = 10  # one of so many parts of what is learned from tells when to stop

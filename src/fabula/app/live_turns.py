@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,10 +12,9 @@ from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
-
     from fabula.craft.conversation import MoveKind
     from fabula.project.settings import Settings
+
 
 T = TypeVar("T")
 

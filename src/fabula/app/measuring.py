@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,8 +10,8 @@ from fabula.app.evaluating import EvaluationTask, evaluate_in
 from fabula.app.item_files import sources_of
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.html import joined
-from fabula.craft.voice import used_often, voice_report
-from fabula.engine.methods import settings_of
+from fabula.craft.voice import Samples, used_often, voice_report
+from fabula.engine.methods import Preset, settings_of
 from fabula.evaluators import find
 from fabula.measure.report import Report, Row, csv_of
 from fabula.measure.report.page import report_section
@@ -18,15 +19,12 @@ from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pandas import DataFrame
 
     from fabula.app.writing import Options
-    from fabula.craft.voice import Samples
-    from fabula.engine.methods import Preset
     from fabula.measure.items import Item
     from fabula.story import Brief
+
 
 NAMES: Final = ("surface", "rouge", "bertscore")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fabula.app.arranging import ListedTexts, assemble
 from fabula.app.deciding import edit_all
-from fabula.app.plan_cards import BLOCK, CHAPTERS
-from fabula.app.writing import PreparedMethod, answer_in_language_of
+from fabula.app.plan_cards import BLOCK, CHAPTERS, PlanCard
+from fabula.app.writing import Options, PreparedMethod, answer_in_language_of
 from fabula.base.errors import UsageError
 from fabula.craft.accounts import Earlier
 from fabula.craft.packing import around, in_pieces
@@ -19,10 +20,6 @@ from fabula.models.base import Sampling
 from fabula.story import one_line, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from fabula.app.plan_cards import PlanCard
-    from fabula.app.writing import Options
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal

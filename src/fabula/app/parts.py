@@ -6,9 +6,11 @@ Each part has its own folder, `<folder>-3-of-8`, so that no two tasks write to t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from fabula.app.corpora.rows import ROWS, StoryRows
 from fabula.app.evaluating import journal_in
@@ -16,10 +18,6 @@ from fabula.base.errors import UsageError
 from fabula.base.files import held
 from fabula.models.servers import Part
 from fabula.project.packed import JOURNAL
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _PART: Final = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
 

@@ -6,9 +6,11 @@ nobody is known, the user is told so and is offered a model's reading with its p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from fabula.app.facts_shown import people_of
 from fabula.app.world import READ_FILE, WORLD_FILE, world_files, world_of
@@ -24,10 +26,6 @@ from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.people import among, each_once, present_in
 from fabula.story.personas import parse_personas
 from fabula.story.plan_file import parse_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 STRANGER: Final = "Visitor"
 """The partner in a conversation if the story has only one person."""

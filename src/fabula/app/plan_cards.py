@@ -11,9 +11,10 @@ stay as their author wrote them, with comments and blank lines.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from fabula.base import yamltext
 from fabula.base.errors import PlanError, UsageError
@@ -24,9 +25,6 @@ from fabula.story import one_line, plain, slug
 from fabula.story.plan import Event, Plan, Presence, ScenePlan
 from fabula.story.plan_check import check_plan
 from fabula.story.plan_file import unchecked_plan, write_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
 Form: TypeAlias = Literal["scenes", "list", "chapters", "parts", "none"]

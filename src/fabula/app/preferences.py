@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.app.evaluating import RATINGS
@@ -14,17 +16,22 @@ from fabula.base.errors import UsageError
 from fabula.measure.ratings import read_ratings
 from fabula.project.folder import ProjectFolder
 from fabula.training.candidates import candidate_pairs
-from fabula.training.examples import CARD, DataCard, ExampleSource, Split, held_aside, read_card, write_data
+from fabula.training.examples import (
+    CARD,
+    DataCard,
+    ExampleSource,
+    PreferencePair,
+    Split,
+    held_aside,
+    read_card,
+    write_data,
+)
 from fabula.training.histories import history_pairs
-from fabula.training.pairs import FoundPairs, Teaching, joined, taught_by, without
+from fabula.training.pairs import FoundPairs, Lesson, Teaching, joined, taught_by, without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.measure.items import Item
-    from fabula.training.examples import PreferencePair
-    from fabula.training.pairs import Lesson
+
 
 HOW: Final = (
     "fabula makes pairs from what you do with a text after it is written: change its file or run `fabula edit`, "

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.item_files import EVERYTHING, STORY_SUFFIXES, TABLES, id_of, named_set, table_lines
+from fabula.app.item_files import EVERYTHING, STORY_SUFFIXES, TABLES, NamedSet, Selection, id_of, named_set, table_lines
 from fabula.base.errors import UsageError
 from fabula.data.corpora import BY_PEOPLE, prompt_id
 from fabula.story import Brief, count_words, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.app.item_files import NamedSet, Selection
     from fabula.measure.items import Item
+
 
 _ASKED: Final = ("brief", "prompt", "inputs", "instruction", "input", "text")
 

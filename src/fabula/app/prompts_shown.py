@@ -7,7 +7,7 @@ instead of the words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 

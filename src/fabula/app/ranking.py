@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.base.files import make_folder, write_atomically
@@ -10,18 +12,14 @@ from fabula.base.html import bullets, figure, html_table, joined
 from fabula.evaluators.pairwise.page import page_of, questions_of, rows_on, strengths_picture
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import read_ratings
-from fabula.measure.report import csv_of
+from fabula.measure.report import Report, csv_of
 from fabula.stats.estimate import Estimate, estimate_cells
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from fabula.app.bills import Bill
     from fabula.evaluators.pairwise.config import Config
     from fabula.measure.items import Item
-    from fabula.measure.report import Report
 
 
 def ranked_by(file: Path, items: Sequence[Item], config: Config) -> Report:

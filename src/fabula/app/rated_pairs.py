@@ -8,6 +8,7 @@ preferred; equal votes are a tie.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from fabula.base.characters import readable
 from fabula.base.errors import ReplyError, UnknownNameError
 from fabula.craft.length import asked_range
 from fabula.evaluators.pairwise.verdicts import choice_of, pair_choices
-from fabula.measure.ratings import SAME
+from fabula.measure.ratings import SAME, Rating
 from fabula.models.base import Capabilities
 from fabula.stats.comparisons import TIE
 from fabula.story import count_words, plain
@@ -28,11 +29,9 @@ from fabula.training.pairs import SAME as SAME_TEXTS
 from fabula.training.pairs import FoundPairs, named, same_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
-    from fabula.measure.ratings import Rating
+
 
 SYSTEM, WRITER = "end-to-end", "writer"
 TIED: Final = "equal votes on both sides, or too small a margin"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.project.folder import MAX_STORY, NOTES, some
+from fabula.project.folder import MAX_STORY, NOTES, FileChange, ProjectFolder, some
 from fabula.project.telling import ORDER, TITLE, is_own, never_made, of_empty, of_renamed, runs_of_chats
 from fabula.story import Story, slug
 from fabula.story.codex import FILE as CODEX_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
     from fabula.engine.journal import Journal
-    from fabula.project.folder import FileChange, ProjectFolder
+
 
 SETTINGS_FILE: Final = "fabula_toml"
 """Where the record of a run has what was in fabula.toml."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -16,17 +18,11 @@ from fabula.base.characters import readable
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import inside, read_text
 from fabula.base.kept import of_file
-from fabula.engine.journal import CallFilter
+from fabula.engine.journal import Call, CallFilter
 from fabula.measure.ratings import Rating, parse_ratings
 from fabula.measure.report import FORMAT, Report, Row
 from fabula.project.packed import PackedRecord, packed_story
 from fabula.stats.estimate import Estimate, Unscored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from fabula.engine.journal import Call
 
 FOLDERS: Final = ("evaluation", "reports")
 """The folder of reports in a project."""

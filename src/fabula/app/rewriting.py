@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +14,8 @@ from fabula.project.telling import TextInFile
 from fabula.story import count_words, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fabula.project.folder import ProjectFolder
+
 
 _SLACK: Final = 20  # words by which a short passage may grow without a word on it
 FROM_TO: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")

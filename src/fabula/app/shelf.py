@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
-from fabula.app.reports import experiment_in, is_experiment
+from fabula.app.reports import ExperimentFolder, experiment_in, is_experiment
 from fabula.app.workspace import Workspace
 from fabula.base.errors import FabulaError, GoneError, LockedError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import make_folder, no_file
@@ -17,12 +19,6 @@ from fabula.measure.studies.study import Study, is_study
 from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
 from fabula.story import Brief, slug
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.app.reports import ExperimentFolder
 
 _BRIEF: Final = "brief.md"
 _MOST: Final = 1000  # projects of a folder

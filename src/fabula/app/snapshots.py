@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,15 +11,13 @@ from fabula.app.arranging import assemble
 from fabula.app.deciding import authored
 from fabula.app.titles import Titles, is_behind
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.project.folder import FileChange
+from fabula.project.folder import FileChange, ProjectFolder
 from fabula.project.telling import never_made
 from fabula.story import count_words, one_line, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.engine.journal import Journal
-    from fabula.project.folder import ProjectFolder
+
 
 _LONGEST: Final = 80  # characters of a name
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.checking import OUT, finding_id, stored_check
@@ -27,19 +29,16 @@ from fabula.evaluators.atlas.page import all_findings
 from fabula.evaluators.editorial.agreement import annotations_of
 from fabula.evaluators.editorial.report import Annotation, annotation_id
 from fabula.measure.report import Report
-from fabula.measure.studies.assigning import design_of, share_out
+from fabula.measure.studies.assigning import AssignmentOptions, Shares, design_of, share_out
 from fabula.measure.studies.study import DECOYS, Study, StudyItem, form_of, form_text, write_assignments, write_study
 from fabula.project.folder import ProjectFolder
 from fabula.project.trust import Act, Trust, TrustError, state_home
 from fabula.story import one_line, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.measure.items import Item
-    from fabula.measure.studies.assigning import AssignmentOptions, Shares
     from fabula.project.settings import Settings
+
 
 CHARACTERS: Final = "characters"
 _LARGEST_FORM: Final = 1_000_000

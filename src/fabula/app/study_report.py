@@ -7,8 +7,10 @@ A and B if they saw it on different sides.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,33 +19,27 @@ import numpy as np
 from fabula.app.verdict_files import ALL, compared, side_of
 from fabula.base.errors import UsageError
 from fabula.base.files import make_folder, write_atomically
-from fabula.base.html import bullets, figure, html_table, joined, paragraph, quotation
+from fabula.base.html import Html, bullets, figure, html_table, joined, paragraph, quotation
 from fabula.craft.levels import LEVELS
 from fabula.evaluators.pairwise.config import Config
 from fabula.evaluators.pairwise.page import rows_on, strengths_picture, wins_picture
 from fabula.evaluators.pairwise.report import ranked
-from fabula.measure.ratings import read_ratings
+from fabula.measure.ratings import Rating, read_ratings
 from fabula.measure.report import Report, Row, csv_of
 from fabula.measure.report.page import Section, differences_table, how_list, page
 from fabula.measure.report.pictures import intervals_svg
 from fabula.measure.studies.answering import POOR, Answers
-from fabula.measure.studies.study import DECOYS
+from fabula.measure.studies.study import DECOYS, Study, Task
 from fabula.stats.agreement import agreement
 from fabula.stats.correlation import correlation
-from fabula.stats.estimate import Estimate, Unscored, estimate_cells
+from fabula.stats.estimate import Estimate, Scored, Unscored, estimate_cells
 from fabula.stats.intervals import mean_of, share_among
 from fabula.stats.meta import PEOPLE, among
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.base.html import Html
-    from fabula.measure.ratings import Rating
-    from fabula.measure.studies.study import Study, Task
-    from fabula.stats.estimate import Scored
     from fabula.stats.verdicts import Verdict
+
 
 TOO_FAST: Final = 3.0
 """The multiple of the usual reading speed above which an answer counts as too fast."""

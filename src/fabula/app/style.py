@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fabula.app.writing import PreparedMethod
+from fabula.app.writing import Options, PreparedMethod
 from fabula.base.errors import UsageError
 from fabula.craft.packing import first_of
 from fabula.craft.voice import Samples, measured_lines
 from fabula.engine.run import Run
-from fabula.project.folder import VOICE
+from fabula.project.folder import VOICE, ProjectFolder
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
-    from fabula.project.folder import ProjectFolder
     from fabula.project.settings import Settings
+
 
 ROLE: Final = "reader"
 _SHARE: Final = 0.4  # of the window

@@ -11,38 +11,52 @@ import platform
 import shutil
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import UsageError
 from fabula.base.files import held, make_folder, write_atomically
 from fabula.base.version import __version__
-from fabula.engine.methods import values_of
+from fabula.engine.methods import Preset, Presets, values_of
 from fabula.models.adapters import CONFIG, GGUF, WEIGHTS, AdapterRecord, write_adapter
 from fabula.models.lora import peft_to_gguf
 from fabula.training.libraries import library, quiet
-from fabula.training.memory import fitting, needed, seconds_needed, tokens_of
-from fabula.training.presets import computing_of
-from fabula.training.report import CardFacts, evaluation_lines, losses_svg, model_card
-from fabula.training.running import CHECKPOINTS, Machine, checkpoints_in, losses_csv, run, schedule_of, write_record
+from fabula.training.memory import Load, Shape, fitting, needed, seconds_needed, tokens_of
+from fabula.training.presets import Keep, computing_of
+from fabula.training.report import (
+    CardFacts,
+    LossDifference,
+    MeasuredExample,
+    Sample,
+    evaluation_lines,
+    losses_svg,
+    model_card,
+)
+from fabula.training.running import (
+    CHECKPOINTS,
+    Machine,
+    Point,
+    TrainingOutcome,
+    TrainingSchedule,
+    checkpoints_in,
+    losses_csv,
+    run,
+    schedule_of,
+    write_record,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.engine.methods import Preset, Presets
     from fabula.stats.estimate import Scored
     from fabula.training.base import Base
     from fabula.training.examples import DataCard
     from fabula.training.held_out import HeldOutResult
-    from fabula.training.memory import Load, Shape
-    from fabula.training.presets import Keep
-    from fabula.training.report import LossDifference, MeasuredExample, Sample
-    from fabula.training.running import Point, TrainingOutcome, TrainingSchedule
     from fabula.training.scoring import Native
+
 
 Config = TypeVar("Config", bound="Presets")
 Side = TypeVar("Side")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.app.training import (
+    Listener,
     TrainingAsked,
     Work,
     card_facts,
@@ -23,26 +25,19 @@ from fabula.app.training import (
 )
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.models.adapters import AdapterFolder, write_room
-from fabula.training.base import load, open_base, tokeniser_of
+from fabula.training.base import Base, load, open_base, tokeniser_of
 from fabula.training.batches import losses_of
-from fabula.training.examples import check_apart, data_digest, read_card, read_examples
+from fabula.training.examples import Example, check_apart, data_digest, read_card, read_examples
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, shape_of
 from fabula.training.presets import Sft, config_of
-from fabula.training.report import MeasuredExample, Sample, differences
-from fabula.training.running import begin, write_record
-from fabula.training.sft import TokenLimits, answers, check_enough, encode, trainer_of, with_adapter
+from fabula.training.report import LossDifference, MeasuredExample, Sample, differences
+from fabula.training.running import Machine, TrainingOutcome, begin, write_record
+from fabula.training.sft import EncodedExample, TokenLimits, answers, check_enough, encode, trainer_of, with_adapter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.app.training import Listener
-    from fabula.training.base import Base
-    from fabula.training.examples import Example
-    from fabula.training.report import LossDifference
-    from fabula.training.running import Machine, TrainingOutcome
     from fabula.training.scoring import Native
-    from fabula.training.sft import EncodedExample
+
 
 Encoded: TypeAlias = "tuple[EncodedExample, ...]"
 SHARED: Final = "shared"

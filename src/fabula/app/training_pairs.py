@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
     EVALUATION,
+    Listener,
     Trained,
+    TrainingAsked,
     Work,
     card_facts,
     carried_out,
@@ -22,26 +26,20 @@ from fabula.app.training import (
 )
 from fabula.base.files import write_atomically
 from fabula.training.base import load, open_base, tokeniser_of
-from fabula.training.dpo import check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
+from fabula.training.dpo import PreparedPairs, check_enough, curves, history_csv, pair_card, prepared_pairs, trainer_of
 from fabula.training.examples import check_apart, data_digest, read_card, read_pairs
-from fabula.training.held_out import Margins, compared
+from fabula.training.held_out import HeldOutResult, Margins, compared
 from fabula.training.libraries import quiet, require_libraries
 from fabula.training.memory import Load, shape_of
 from fabula.training.presets import Dpo, config_of
 from fabula.training.report import Sample
 from fabula.training.running import begin, write_record
-from fabula.training.scoring import accuracies, gains, read_scores, score_pairs
+from fabula.training.scoring import Native, ScoredPair, accuracies, gains, read_scores, score_pairs
 from fabula.training.sft import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.app.training import Listener, TrainingAsked
     from fabula.stats.estimate import Scored
-    from fabula.training.dpo import PreparedPairs
-    from fabula.training.held_out import HeldOutResult
-    from fabula.training.scoring import Native, ScoredPair
+
 
 _PACKAGES: Final = ("torch", "transformers", "peft", "trl", "datasets")
 

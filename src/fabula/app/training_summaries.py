@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.training import (
+    Listener,
     Trained,
+    TrainingAsked,
     Work,
     card_facts,
     carried_out,
@@ -33,6 +36,7 @@ from fabula.training.report import MeasuredExample, Sample, differences
 from fabula.training.running import begin, write_record
 from fabula.training.summariser import (
     LIMITS,
+    EncodedDialogue,
     check_enough,
     encode,
     load_model,
@@ -44,13 +48,10 @@ from fabula.training.summariser import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.app.training import Listener, TrainingAsked
     from fabula.data.dialogsum import Dialogue, Split
     from fabula.stats.estimate import Scored
     from fabula.training.scoring import Native
-    from fabula.training.summariser import EncodedDialogue
+
 
 ROLE: Final = "summariser"
 _PACKAGES: Final = ("torch", "transformers")

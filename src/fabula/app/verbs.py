@@ -7,13 +7,13 @@ All calls are recorded, so that repeating a call costs nothing. Nothing is print
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from fabula.app.beginning import with_system_of, with_usual_system
 from fabula.app.bills import Estimate
-from fabula.app.calling import Caller, waiting
+from fabula.app.calling import Caller, SystemOptions, waiting
 from fabula.app.planning import Planned, plan_in, planning_system, project_for_story
-from fabula.app.sources import brief_of, first_words, folder_for, project_in
+from fabula.app.sources import BriefSource, brief_of, first_words, folder_for, project_in
 from fabula.app.standing import check_words
 from fabula.app.writing import (
     PreparedMethod,
@@ -23,15 +23,13 @@ from fabula.app.writing import (
     settings_as_last_time,
     write_in,
 )
-from fabula.app.writing import dry_run as dry_run_of
+from fabula.app.writing import (
+    dry_run as dry_run_of,
+)
 from fabula.base.errors import UsageError
 from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import Story, slug
-
-if TYPE_CHECKING:
-    from fabula.app.calling import SystemOptions
-    from fabula.app.sources import BriefSource
 
 
 async def write_async(

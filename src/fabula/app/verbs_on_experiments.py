@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabula.app.bills import Bill
-from fabula.app.calling import waiting
+from fabula.app.calling import OnEvent, waiting
 from fabula.app.experiment.grid import read_experiment
-from fabula.app.experiment.reporting import Experimented, write_report
+from fabula.app.experiment.reporting import Experimented, ReportFormat, write_report
 from fabula.app.experiment.working import How, run_experiment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.app.calling import OnEvent
-    from fabula.app.experiment.reporting import ReportFormat
     from fabula.engine.events import Event
 
 

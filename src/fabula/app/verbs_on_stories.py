@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fabula.app.calling import Caller, table_in, waiting
+from fabula.app.calling import Caller, MethodOptions, table_in, waiting
 from fabula.app.checking import OUT, Checked, stories_to_check
 from fabula.app.evaluating import EvaluationTask, evaluate_in
 from fabula.app.judging import Judged, two_stories
-from fabula.app.measuring import (
-    Measured,
-    chosen_measures,
-    measure_configs,
-    measured_in,
-    with_brief,
-    with_references,
-)
+from fabula.app.measuring import Measured, chosen_measures, measure_configs, measured_in, with_brief, with_references
 from fabula.app.ranking import Ranked
-from fabula.app.sources import brief_of, items_of, project_in
+from fabula.app.sources import BriefSource, StorySource, brief_of, items_of, project_in
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.algorithm import pairs_of
 from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.app.calling import MethodOptions
-    from fabula.app.sources import BriefSource, StorySource
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
     from fabula.measure.report import Report

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fabula.app.calling import Caller, waiting
+from fabula.app.calling import Caller, SystemOptions, waiting
 from fabula.app.chatting import Chat, project_for_talk
 from fabula.app.conversations import conversation_for, parties_for, system_of
 from fabula.app.conversing import PLAYER, card_project, is_card, settings_for
-from fabula.app.sources import first_words, path_of, project_in, story_of
+from fabula.app.sources import StorySource, first_words, path_of, project_in, story_of
 from fabula.craft.narratives import check_people
 from fabula.project.settings import Settings
 from fabula.story import slug
-from fabula.story.cards import read_card
+from fabula.story.cards import CharacterCard, read_card
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.app.calling import SystemOptions
-    from fabula.app.sources import StorySource
     from fabula.craft.conversation import Freedom
     from fabula.project.folder import ProjectFolder
-    from fabula.story.cards import CharacterCard
 
 
 async def chat_async(

@@ -7,24 +7,18 @@ The evaluator that asked for a verdict defines its form: `fabula evaluate pairwi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.evaluators.pairwise.config import MARGIN
-from fabula.evaluators.pairwise.verdicts import choice_of, pair_choices
+from fabula.evaluators.pairwise.verdicts import PairChoice, PairwiseChoice, choice_of, pair_choices
 from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, TestVerdict, outcomes_in
-from fabula.measure.ratings import SAME
+from fabula.measure.ratings import SAME, Rating
 from fabula.measure.report import Report, Row
-from fabula.stats.meta import PEOPLE, meta
+from fabula.stats.meta import PEOPLE, MetaResult, meta
 from fabula.stats.verdicts import JUDGE, PAIR, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from fabula.evaluators.pairwise.verdicts import PairChoice, PairwiseChoice
-    from fabula.measure.ratings import Rating
-    from fabula.stats.meta import MetaResult
 
 ALL: Final = "all questions"
 PASSED: Final = "tests passed"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.app.checking import OUT
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError, UsageError
@@ -15,14 +16,9 @@ from fabula.project.folder import MAX_STORY, ProjectFolder
 from fabula.story import Story
 from fabula.story.codex import FILE as CODEX_FILE
 from fabula.story.codex import codex_in
-from fabula.story.world import NOW, Moment, WorldState
+from fabula.story.world import NOW, FactConflict, Moment, WorldState
 from fabula.story.world.file import MAX_BYTES, WorldFile, parse_world, read_world, write_world
 from fabula.story.world.meaning import name_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.story.world import FactConflict
 
 WORLD_FILE: Final = Path(".fabula") / "world.db"
 READ_FILE: Final = Path(OUT) / "facts.json"

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fabula.app.bills import Billed, BudgetSpent, UsageData, amount, dollars, usage_data
+from fabula.app.bills import Bill, Billed, BudgetSpent, UsageData, amount, dollars, usage_data
 from fabula.app.plan_cards import PLAN, PlanPart, plan_cards
 from fabula.app.remarks import SETTINGS_FILE, remarks_on
 from fabula.app.standing import shortfalls
@@ -33,43 +34,34 @@ from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.revising import reviser
 from fabula.craft.suggesting import Cursor, Wanted, rewrite_passage, suggestions
-from fabula.engine.dry_run import DryRun
+from fabula.engine.dry_run import DryRun, Temper
 from fabula.engine.event_log import heard_by
-from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, RunFinished, RunStarted
+from fabula.engine.events import SHEET, AnswersAwaited, CallRetried, Event, Kept, Listener, RunFinished, RunStarted
 from fabula.engine.journal import Journal, spent_by_role
 from fabula.engine.lines import with_code
 from fabula.engine.making import DRAFTS, add_fits
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import Method, settings_of
 from fabula.engine.prompts import SystemPrompts
 from fabula.engine.replies import fault_of
-from fabula.engine.run import Run, RunContext, RunPlace
-from fabula.models.base import NOTHING_USED
+from fabula.engine.run import Mode, Run, RunContext, RunPlace
+from fabula.models.base import NOTHING_USED, Model, Usage
 from fabula.models.budget import Budget, estimate_tokens
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
-from fabula.project.folder import BRIEF, REACHED, ProjectFolder
+from fabula.project.folder import BRIEF, REACHED, FileChange, ProjectFolder
 from fabula.project.settings import Settings, carried_over, difference
 from fabula.project.telling import imported_from
-from fabula.story import slug
+from fabula.story import Brief, Scene, Story, slug
 from fabula.story.codex import Codex, codex_in, parse_codex
 from fabula.story.language import language_of_brief
 from fabula.systems import System, find, system_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-
-    from fabula.app.bills import Bill
     from fabula.app.rewriting import Passage
     from fabula.engine.announced import Announced
-    from fabula.engine.dry_run import Temper
-    from fabula.engine.events import Event, Kept, Listener
-    from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
-    from fabula.engine.run import Mode
-    from fabula.models.base import Model, Usage
     from fabula.models.servers import SharedTurns
-    from fabula.project.folder import FileChange
-    from fabula.story import Brief, Scene, Story
+
 
 T = TypeVar("T")
 AtCursor: TypeAlias = "Callable[[Run, str, Cursor], Awaitable[T]]"

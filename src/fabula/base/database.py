@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from fabula.base.remembering import remembered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LONGEST: Final = 100_000_000  # bytes of one value
 _ENDS_WITH_NAME: Final = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal that names a file to be removed

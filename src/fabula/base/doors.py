@@ -8,12 +8,10 @@ argument of the same name, and there is no command to run again.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
 
 Door: TypeAlias = Literal["terminal", "page", "program"]
 

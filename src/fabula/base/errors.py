@@ -42,14 +42,11 @@ it (`base.doors`). The command line prints the message without a traceback.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.doors import door_here, said
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _NEAR: Final = 0.7  # share of letters that two names have in common
 _SHORTEST_BEGINNING: Final = 3

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from fabula.base.characters import readable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Html(str):  # noqa: SLOT000 - a text that is known to be safe markup; slots would add nothing to `str`

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from fabula.base.errors import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
 
 _LONGEST: Final = 60  # characters of a value that a message quotes
 _MUST: Final = {

@@ -9,14 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
+from pathlib import Path
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
-    from pathlib import Path
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 

@@ -9,13 +9,11 @@ more than 200,000 values.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_DEPTH: Final = 20
 MAX_VALUES: Final = 200_000

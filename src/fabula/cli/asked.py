@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +14,8 @@ from fabula.app.beginning import FOR_SMALL_MODELS, context_of, naming_file, othe
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import no_file
-from fabula.cli.options import Choices
-from fabula.engine.methods import values_of
+from fabula.cli.options import Choices, Performers
+from fabula.engine.methods import Method, values_of
 from fabula.engine.roles import role_key
 from fabula.models.adapters import ROOM
 from fabula.models.base import SAMPLING_FIELDS
@@ -23,20 +24,16 @@ from fabula.models.providers import OWN_KINDS
 from fabula.project.brought import brought_kinds
 from fabula.project.casting import KINDS as MODEL_KINDS
 from fabula.project.casting import SERVERS, WHOLE_ROOM, adapters_of, full_name
-from fabula.project.default_model import offered_model
+from fabula.project.default_model import DefaultModel, offered_model
 from fabula.project.learned import is_learned
 from fabula.project.settings import ModelTable, RoleTable, Settings, difference, whole_adapter
 from fabula.systems import find, system_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.cli.options import Performers
     from fabula.cli.terminal import Terminal
-    from fabula.engine.methods import Method
-    from fabula.project.default_model import DefaultModel
     from fabula.project.folder import ProjectFolder
     from fabula.story import Brief
+
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"\A([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)

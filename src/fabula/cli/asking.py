@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +23,6 @@ from fabula.cli.stopping import stoppable
 from fabula.project.casting import Environment, open_cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from fabula.cli.options import Performers, SpendingLimits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Request
     from fabula.models.budget import Budget
     from fabula.project.settings import Settings
+
 
 T = TypeVar("T")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fabula.app.bills import Estimate, cost_of, dollars, total
+from fabula.app.bills import Bill, BudgetSpent, Estimate, cost_of, dollars, total
 from fabula.cli.progress import counted
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.app.bills import Bill, BudgetSpent
-    from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.models.base import Usage
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,16 +13,14 @@ from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.engine.events import CallStarted
+from fabula.engine.events import CallStarted, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from fabula.app.bills import Bill
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Conversation, Turn, Where
-    from fabula.engine.events import Event
     from fabula.project.folder import ProjectFolder
+
 
 HELP: Final = """\
   /plan             what is to happen in this cell, and where we are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,10 @@ from fabula.app.evaluating import EvaluationTask, dry_run_evaluation, evaluate_i
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.asking import Asking
 from fabula.cli.bill import say_bill
-from fabula.cli.options import refuse
+from fabula.cli.options import Judges, SpendingLimits, refuse
 from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.cli.options import Judges, SpendingLimits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.evaluators import Evaluator

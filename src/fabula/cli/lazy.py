@@ -5,11 +5,12 @@ A module is imported only when its command runs, so `fabula --help` imports none
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand
@@ -17,9 +18,6 @@ from typer.core import TyperCommand
 from fabula.base.errors import UsageError, hint
 from fabula.base.plugins import Plugin, Plugins, faults_of, plugins
 from fabula.cli.help import CONTEXT, Command, CommandGroup, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _LONGEST: Final = 1000  # characters of a word that may be a path
 STORY, GROUPS, SETTING_UP = "Commands", "Groups of commands", "Set up"

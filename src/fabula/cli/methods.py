@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.verbs.methods import MethodView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
+
 
 _WIDTH: Final = 100
 

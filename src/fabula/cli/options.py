@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import typer
 
@@ -20,9 +21,6 @@ from fabula.base.errors import UsageError
 from fabula.cli import completing
 from fabula.cli.help import EVERYWHERE, MORE
 from fabula.models.budget import Budget
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 SETTINGS, _LIMITS = "What and who", "SpendingLimits and approval"
 DATA_FOLDER: Any = typer.Option(

@@ -10,6 +10,7 @@ import shutil
 import sys
 import termios
 import tty
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,16 +20,14 @@ from fabula.base.characters import readable
 from fabula.base.errors import FabulaError, PausedError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.progress import counted
-from fabula.cli.terminal import has_input
+from fabula.cli.terminal import Terminal, has_input
 from fabula.models.budget import estimate_tokens
 from fabula.models.prompt_text import prompt_text
 from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from fabula.cli.terminal import Terminal
     from fabula.models.base import Request
+
 
 LARGEST: Final = 2_000_000
 _WIDTH: Final = 72

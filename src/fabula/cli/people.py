@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.app.asking import file_of, waiting_for
@@ -14,12 +16,10 @@ from fabula.models.prompt_text import json_instruction
 from fabula.story import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from fabula.cli.terminal import Terminal
     from fabula.engine.events import Kept
     from fabula.models.base import Json, Request
+
 
 _RULE = "-" * 72
 _WHAT_NOW = "[a]ccept, [e]dit, [t]ype another, [r]etake or [s]top? "

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.craft.measuring import MEAN
 from fabula.measure.report.page import difference_cells
 from fabula.stats.differences import is_shown
-from fabula.stats.estimate import Estimate, estimate_cells
+from fabula.stats.estimate import Estimate, Scored, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from fabula.cli.terminal import Terminal
     from fabula.measure.items import Item
     from fabula.measure.report import Report, Row
-    from fabula.stats.estimate import Scored
+
 
 _COLUMNS: Final = 8  # measures of a lone story that stand beside each other
 _ROWS: Final = 40  # stories in a table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +18,6 @@ from fabula.cli.progress import counted
 from fabula.story import Story
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from fabula.cli.terminal import Terminal
     from fabula.measure.items import Item
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -22,16 +23,14 @@ from fabula.cli.bill import say_estimate
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
 from fabula.cli.progress import Waiting
-from fabula.verbs.base import PAGE_ONLY, every
+from fabula.verbs.base import PAGE_ONLY, Verb, every
 from fabula.verbs.home import Project
 from fabula.verbs.projects import ProjectLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fabula.cli.terminal import Terminal
     from fabula.project import folder
-    from fabula.verbs.base import Verb
+
 
 ARTEFACT = "artefact"
 

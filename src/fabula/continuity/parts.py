@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.continuity.scenes import cut_by_length, is_headed, split
 from fabula.story import Story, count_words, one_line, plain, slug
 from fabula.story.export.prose import is_break
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Way: TypeAlias = Literal["scenes", "headings", "chapters", "breaks", "length", "whole"]
 

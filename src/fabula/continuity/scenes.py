@@ -6,16 +6,14 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.story import Story, count_words, one_line
 from fabula.story.sentences import spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Form: TypeAlias = Literal["json", "manuscript", "fountain", "markdown", "prose"]
 FORMS: Final[tuple[Form, ...]] = ("json", "manuscript", "fountain", "markdown", "prose")

@@ -9,21 +9,17 @@ anything is asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.craft.packing import ELLIPSIS, around, in_pieces, paragraphs
 from fabula.craft.prose import clean_reply
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
 from fabula.story.sentences import sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.engine.run import Run
 
 SHORT: Final = 600
 """Tokens of each kind of text in a prompt, for small models."""

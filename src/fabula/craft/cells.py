@@ -7,16 +7,12 @@ several paragraphs. Put together again they are the narrative, letter for letter
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from fabula.base.errors import UsageError
-from fabula.story.sentences import paragraph_spans, spans
+from fabula.story.sentences import Span, paragraph_spans, spans
 from fabula.story.speech import speech
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.story.sentences import Span
 
 SENTENCES: Final = 10  # section 3.1
 _SLACK: Final = 0.3  # share of a cell's sentences by which a paragraph's end may come sooner or later

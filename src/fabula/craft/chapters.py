@@ -15,9 +15,10 @@ next ones are planned again, where what was told differs from the plan.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
@@ -32,15 +33,9 @@ from fabula.craft.packing import around, chosen, end_of, grouped, in_pieces, not
 from fabula.craft.prose import Prose, write_prose
 from fabula.craft.so_far import Shown, SoFar, SoFarReply, few_enough, read_so_far
 from fabula.engine.room import USUAL_WINDOW
-from fabula.engine.run import has_author_text
+from fabula.engine.run import Run, has_author_text
 from fabula.models.budget import estimate_tokens
-from fabula.story import count_words, one_line, slug
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.engine.run import Run
-    from fabula.story import Brief, Story
+from fabula.story import Brief, Story, count_words, one_line, slug
 
 LONG: Final = 5_000
 """Words from which a story has chapters, also where nobody asks for them."""

@@ -7,6 +7,7 @@ there is no room for, accounts or excerpts (`fabula.craft.accounts`), or the not
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +21,8 @@ from fabula.engine.run import Run, has_author_text
 from fabula.story.export.prose import title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from fabula.engine.making import Continuation
+
 
 _SEAM: Final = 200  # tokens of the part's end, for who shortens what follows it
 _BRIEF, _PLAN, _BEFORE, _TEXT = 0.15, 0.15, 0.15, 0.2  # shares of the window

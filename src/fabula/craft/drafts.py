@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fabula.engine.making import DRAFTS
-from fabula.engine.run import retaken
-
-if TYPE_CHECKING:
-    from fabula.engine.run import Make, More, Run
+from fabula.engine.run import Make, More, Run, retaken
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +18,10 @@ from fabula.craft.stems import stem
 from fabula.models.seq2seq import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import scipy.sparse
 
     from fabula.craft.memory import Vectors
+
 
 _KEPT: Final = 4096  # texts whose vectors are kept, as a play asks for the same ones again and again
 MINILM: Final = "all-MiniLM-L6-v2"

@@ -14,6 +14,7 @@ A part that must be revised is made with `Run.draft`, so that who writes the nex
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -28,17 +29,15 @@ from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
 from fabula.craft.settings import unsupported_by
 from fabula.engine.making import DRAFTS
-from fabula.engine.run import in_voice, side_by_side
+from fabula.engine.run import Run, in_voice, side_by_side
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words
 from fabula.story.sheets import read_as, read_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from fabula.craft.drafts import Draft
     from fabula.craft.length import WordRange
-    from fabula.engine.run import Run
+
 
 EDITS, REFUSED = "edits", "refused"
 _SHARE: Final = 0.5  # of the window, for the story; the rest is for brief, plan and reply

@@ -6,18 +6,14 @@ Passages of different stories are drawn at the same fractions of each story, so 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
 from fabula.continuity.scenes import scenes_of
-from fabula.story import count_words
+from fabula.story import Story, count_words
 from fabula.story.sentences import sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.story import Story
 
 Level: TypeAlias = Literal["story", "chapter", "sentence"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)

@@ -7,19 +7,18 @@ characters of a plan, and `labelled` all that they say, as texts for a prompt.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.roles import role_key
-from fabula.story.personas import parse_personas
+from fabula.story.personas import Persona, Personas, parse_personas
 from fabula.story.plan import Character
 from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from fabula.engine.run import Run
-    from fabula.story.personas import Persona, Personas
+
 
 NAME: Final = "personas"
 FOLDER: Final = "plan"

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fabula.craft.length import revise_to_length, write_to_length
-from fabula.engine.replies import clean_prose, fault_of, without_instructions
+from fabula.craft.length import WordRange, revise_to_length, write_to_length
+from fabula.engine.replies import TextKind, clean_prose, fault_of, without_instructions
 from fabula.engine.roles import is_person
 from fabula.engine.run import Run, in_voice, record_length
-from fabula.models.base import Sampling
+from fabula.models.base import Reply, Sampling
 from fabula.story import count_words
 from fabula.story.language import script_of
 from fabula.story.sentences import sentences, spans
 from fabula.story.words import ngrams
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from fabula.craft.length import WordRange
-    from fabula.engine.replies import TextKind
-    from fabula.models.base import Reply
 
 NOT_AS_LONG: Final = "some texts were left longer or shorter than was asked for"
 """What a story has whose texts are not made longer or shorter, since a cap leaves no room for it."""

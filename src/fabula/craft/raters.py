@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError, UsageError
 from fabula.engine.roles import is_person
-from fabula.measure.ratings import Rating
+from fabula.measure.ratings import RaterKind, Rating
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.engine.run import Run
     from fabula.measure.items import Item
-    from fabula.measure.ratings import RaterKind
     from fabula.models.base import Sampling
+
 
 T = TypeVar("T")
 

@@ -9,28 +9,22 @@ revised in pieces. ours.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.errors import FabulaError
 from fabula.craft.packing import first_of, in_pieces, last_of, paragraphs
 from fabula.craft.prose import clean_reply, reply_fault
-from fabula.engine.making import DRAFTS
+from fabula.engine.making import DRAFTS, Revision
 from fabula.engine.replies import is_unchanged
 from fabula.engine.room import USUAL_WINDOW
-from fabula.engine.run import in_voice
-from fabula.models.base import Message
+from fabula.engine.run import Run, in_voice
+from fabula.models.base import Message, Reply
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from fabula.engine.making import Revision
-    from fabula.engine.run import Run
-    from fabula.models.base import Reply
 
 TRIES: Final = 3
 _ROOM: Final = 0.85  # of the window, for prompt and reply; the rest is for what tokens are misjudged

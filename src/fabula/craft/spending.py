@@ -5,6 +5,7 @@ So a single model is given what a room took on the same brief (`match` in an exp
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,10 +14,9 @@ from fabula.engine.metering import metered
 from fabula.engine.methods import Presets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from fabula.engine.run import Run
     from fabula.models.base import Usage
+
 
 AMOUNTS: Final = ("tokens", "calls", "usd")
 _MOST: Final = 1000  # rounds

@@ -6,6 +6,7 @@ arrive side by side.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -15,15 +16,13 @@ from fabula.craft.packing import first_of, last_of, nearest
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.craft.quoting import located
 from fabula.craft.revising import TRIES
-from fabula.engine.run import in_voice, side_by_side
+from fabula.engine.run import Run, in_voice, side_by_side
 from fabula.story import count_words
 from fabula.story.words import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from fabula.craft.length import WordRange
-    from fabula.engine.run import Run
+
 
 SuggestionKind = Literal["reword", "continue", "describe", "ideas"]
 """`reword`: other wordings of the selected passage. `continue`: what follows the cursor. `describe`: a description of

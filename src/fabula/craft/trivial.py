@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,6 @@ from fabula.stats.baselines import orderings
 from fabula.stats.correlation import correlation, correlation_within, levelled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 

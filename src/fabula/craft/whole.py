@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.chapters import LONG
-from fabula.craft.length import asked_range
+from fabula.craft.length import WordRange, asked_range
 from fabula.craft.personas import given_personas, labelled
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, write_prose
 from fabula.craft.raters import mark_for
-from fabula.story import Story
+from fabula.story import Brief, Story
 from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.story.plan import ScenePlan
+
 
 _LABELS: Final = ("Creative Writing Task", "Story")
 SCENES: Final = "Scenes"

@@ -13,15 +13,12 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Final
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final
 
 from fabula.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 _CHUNK: Final = 1 << 16
 _BROKEN: Final = (OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.matching import ErrorFinding, parse_finding
 from fabula.data.reading import Record, find, json_lines, json_list, wanted
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AGGREGATE: Final = "Agg"
 # A verdict "incorrect" whose justification gives the right scene is a gold item with that scene (Table 9).

@@ -10,14 +10,12 @@ import posixpath
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 from urllib.parse import unquote
 
 from fabula.base.errors import UsageError
 from fabula.data.unpacked import LEFT_OUT, TABLE, Style, Target, Unpacked, level_of_style, local, paragraph_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _MOST_PARTS: Final = 5_000
 _BLOCKS: Final = frozenset(

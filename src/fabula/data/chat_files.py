@@ -11,6 +11,7 @@ from fabula.story import one_line, plain
 if TYPE_CHECKING:
     from collections import Counter
 
+
 BEGINS: Final = (b'{"user_name"', b'{"chat_metadata"')
 """What the first line of such a file begins with."""
 _LONGEST: Final = 20_000_000

@@ -6,16 +6,14 @@ import ast
 import csv
 import io
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data.archives import holds, lines
 from fabula.data.reading import Record, find, json_lines, parse_object, read_bounded, unique, wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 Split: TypeAlias = Literal["train", "development", "test"]
 _CALLED: Final[Mapping[Split, tuple[str, ...]]] = {

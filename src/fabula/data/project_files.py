@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Final
 
 from fabula.data.rtf_files import rtf_text
-from fabula.data.unpacked import Target
+from fabula.data.unpacked import Target, Unpacked
 from fabula.story import one_line
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Mapping
-
-    from fabula.data.unpacked import Unpacked
 
 _DEEPEST_HEADING: Final = 6
 # What Scrivener writes into its documents that is no text: styles; notes and footnotes in the line.

@@ -12,6 +12,7 @@ from fabula.data.unpacked import TABLE, Style, level_of_style, paragraph_of
 if TYPE_CHECKING:
     from collections import Counter
 
+
 _TOKEN: Final = re.compile(
     rb"\\(?P<word>[A-Za-z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9A-Fa-f]{2})|\\(?P<sign>[^A-Za-z])"
     rb"|(?P<brace>[{}])|[\r\n]++|(?P<text>[^\\{}\r\n]++)|\\"

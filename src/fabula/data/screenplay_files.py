@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fabula.data.unpacked import Target, emphasised, read_xml
+from fabula.data.unpacked import Style, Target, emphasised, read_xml
 from fabula.story import one_line
 from fabula.story.export.fountain import is_heading, is_misread, is_transition
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Mapping, Sequence
 
-    from fabula.data.unpacked import Style
 
 _PARTS: Final = frozenset({"Content", "TitlePage"})  # of a file, that hold its text
 _LEFT_OUT: Final = frozenset({"ScriptNote", "SceneProperties", "HeaderAndFooter"})

@@ -14,9 +14,11 @@ import zipfile
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 from xml.etree.ElementTree import ParseError
 
 from fabula.base.characters import binary_place, readable
@@ -28,10 +30,6 @@ from fabula.data.project_files import folder_text, novelwriter_text, scrivener_t
 from fabula.data.rtf_files import rtf_text
 from fabula.data.screenplay_files import fdx_text
 from fabula.data.unpacked import Unpacked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from fabula.base.errors import UsageError
 from fabula.data.reading import Record, json_records, unique, wanted
 from fabula.measure.items import Item
 from fabula.story import Brief, Story
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 PEOPLE: Final = "NewYorker"
 RANKED: Final = ("GPT3.5", "GPT4", "Claude")  # in the order in which the published scripts compare them

@@ -10,6 +10,8 @@ import io
 import os
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias
 from xml.etree.ElementTree import XMLParser
 
@@ -20,8 +22,7 @@ from fabula.story.export import pages
 
 if TYPE_CHECKING:
     import zipfile
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
+
 
 Style: TypeAlias = tuple[bool, bool]
 """Whether words are italic, and whether they are bold."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fabula.base.errors import MoreThanAnnouncedError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from fabula.engine.dry_run import DryRun
+
 
 _SLACK: Final = 1.2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass, field, replace
@@ -12,20 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import FabulaError, ReplyError
 from fabula.engine.dry_run import DryRun, Lengths
-from fabula.engine.journal import CallFilter, Decision
-from fabula.engine.making import DRAFTS, Revisions, open_fits, wanted_of
+from fabula.engine.journal import CallFilter, Decision, Journal
+from fabula.engine.making import DRAFTS, Continuation, Revision, Revisions, open_fits, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-
     from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
-    from fabula.engine.journal import Journal
-    from fabula.engine.making import Continuation, Revision
     from fabula.engine.prompts import SystemPrompts
     from fabula.engine.roles import Cast
     from fabula.models.base import Price, Usage
+
 
 T = TypeVar("T")
 Mode: TypeAlias = Literal["live", "frozen", "dry"]

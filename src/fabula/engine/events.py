@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fabula.engine.replies.rules import RuleName
     from fabula.models.base import Usage
+
 
 RECORD: Final = "json"  # suffix of artefacts that are records of a run
 SHEET: Final = "yaml"  # of those that have a form, such as a plan of scenes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from hashlib import file_digest, sha256
 from importlib.abc import MetaPathFinder
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import PluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from types import CodeType, ModuleType
+
 
 _PREFIX: Final = "fabula_folder_"  # of the packages that folders are imported as
 _UNCOUNTED: Final = frozenset({"__pycache__", ".git", ".mypy_cache", ".pytest_cache", ".ruff_cache"})

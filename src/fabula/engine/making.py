@@ -9,22 +9,17 @@ stale again.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fabula.engine.journal import CallFilter
+from fabula.engine.journal import CallFilter, Decision, Journal
 from fabula.engine.journal.store import LAST
-from fabula.models.base import Message
+from fabula.models.base import Message, Reply, Request
 from fabula.story import count_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from fabula.engine.journal import Decision, Journal
-    from fabula.models.base import Reply, Request
 
 DRAFTS: Final = "drafts"
 """The folder of texts that are revised before they become part of the story."""

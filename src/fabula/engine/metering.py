@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fabula.engine.events import CallFinished
+from fabula.engine.events import CallFinished, Event
 from fabula.engine.journal import CallFilter
 from fabula.models.base import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fabula.engine.events import Event
     from fabula.engine.run import Run
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import PluginError, UsageError
 from fabula.base.files import no_file, read_text
 from fabula.base.tomltext import parse
 from fabula.models.known import STRENGTHS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 PAPER: Final = "paper.toml"
 Kind: TypeAlias = Literal["system", "evaluator"]

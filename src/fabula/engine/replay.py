@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fabula.base.errors import ConfigError, ModelError
 from fabula.engine.journal import Journal
-from fabula.models.base import Capabilities, Reply, Request
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fabula.models.base import OnText
+from fabula.models.base import Capabilities, OnText, Reply, Request
 
 
 class ReplayModel:

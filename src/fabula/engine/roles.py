@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
 from fabula.base.files import no_file
 from fabula.base.plugins import in_one_line
 from fabula.base.remembering import remembered
-from fabula.models.base import Capabilities, Model, Reply, Request, Sampling, Usage
+from fabula.models.base import Capabilities, Model, OnText, Price, Reply, Request, Sampling, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.threads import in_thread, turns_of
 from fabula.story import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.models.base import OnText, Price
 
 _FIELDS: Final = "fields"
 _AT_ONCE: Final = 8  # calls of a user's own model that does not block

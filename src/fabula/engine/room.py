@@ -24,12 +24,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.engine.roles import Person
+from fabula.engine.roles import Assignment, Person
 
 if TYPE_CHECKING:
     from fabula.engine.context import Aids
-    from fabula.engine.roles import Assignment
     from fabula.models.base import Model
+
 
 USUAL_WINDOW: Final = 65_536
 """Tokens of a context window of unknown size: models that write long stories have at least this, and most have more.

@@ -8,13 +8,16 @@ that a link cannot bring a file from elsewhere into a prompt.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jinja2 import (
     BytecodeCache,
+    Environment,
     FileSystemLoader,
     StrictUndefined,
+    Template,
     meta,
     nodes,
     pass_environment,
@@ -30,13 +33,12 @@ from fabula.base.files import inside
 from fabula.base.remembering import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType
 
-    from jinja2 import Environment, Template
     from jinja2.bccache import Bucket
     from jinja2.nodes import EvalContext
     from jinja2.runtime import Context
+
 
 _SECONDS: Final = 10.0
 _LETTERS: Final = 50_000_000  # that all texts of one prompt have on the way

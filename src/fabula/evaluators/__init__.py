@@ -9,20 +9,18 @@ model has no roles.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.engine.methods import Method, MethodCatalogue
-from fabula.measure.report.page import report_section
+from fabula.measure.report.page import Section, report_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-    from fabula.measure.report.page import Section
 
 
 @dataclass(frozen=True, slots=True)

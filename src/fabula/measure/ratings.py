@@ -12,7 +12,7 @@ kinds:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable  # noqa: TC003 - pydantic reads the annotations
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias

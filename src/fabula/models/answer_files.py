@@ -17,22 +17,18 @@ import os
 import re
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from fabula.base.characters import readable
 from fabula.base.errors import FabulaError, ModelError, UsageError
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
-from fabula.models.base import Capabilities, Reply, Usage
+from fabula.models.base import Capabilities, Json, OnText, Reply, Request, Usage
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prompt_text import prompt_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from fabula.models.base import Json, OnText, Request
 
 KIND: Final = "files"
 PROMPT, REQUEST, ANSWER = ".prompt.md", ".prompt.json", ".answer.md"

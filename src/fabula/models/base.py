@@ -6,12 +6,9 @@ compared and replayed whichever library called the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias
 
 Json: TypeAlias = "dict[str, Any]"
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high"]

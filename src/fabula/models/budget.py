@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import string
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, inf
-from typing import TYPE_CHECKING
 
 from fabula.base.errors import BudgetError, EndlessReplyError, ModelError, UsageError
 from fabula.base.remembering import remembered
-from fabula.models.base import NOTHING_USED, Usage
+from fabula.models.base import NOTHING_USED, Model, OnText, Price, Reply, Request, Usage
 from fabula.models.prices import FREE, cost, listed_window, price_of
 from fabula.models.reasoning import room_for_reasoning
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.models.base import Model, OnText, Price, Reply, Request
 
 _ASCII = bytes(range(128))
 _WORDS = (string.ascii_letters + " ").encode()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import ModelUnavailableError
-from fabula.models.base import Capabilities
-
-if TYPE_CHECKING:
-    from fabula.models.base import OnText, Reply, Request
+from fabula.models.base import Capabilities, OnText, Reply, Request
 
 HAND: Final = "hand"
 

@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.models.base import Json
+
 
 SPIN = "GOMP_SPINCOUNT"
 """How many times an idle engine thread looks for work before it sleeps. OpenMP reads this when it loads the library."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby
@@ -17,9 +18,8 @@ from urllib.parse import quote
 from fabula.models.limits import THOUGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from fabula.models.base import Effort, Json, Message
+
 
 _MOST_TOKENS: Final = 10_000_000  # that a call can have taken: longer than any model's window
 _CUT: Final = frozenset(

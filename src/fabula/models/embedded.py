@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import FabulaError, ModelError
-from fabula.models.base import Capabilities, Reply, Request, Sampling
+from fabula.models.base import Capabilities, Json, OnText, Reply, Request, Sampling
 from fabula.models.known import digest, find_weights, is_small_file
 from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, no_file, raised, sent_values
 from fabula.models.threads import EngineSession, beside
@@ -30,10 +32,7 @@ from fabula.models.tuning import Tuner
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from fabula.models.base import Json, OnText
 
 __all__ = ["EmbeddedModel", "find_weights"]
 

@@ -17,10 +17,8 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO, TypeAlias
 
 Json: TypeAlias = "dict[str, Any]"
 

@@ -7,19 +7,19 @@ tensors, each aligned to 32 bytes. Files are hostile input: every length is chec
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
+
 
 Value: TypeAlias = "str | int | float | bool | tuple[str, ...] | tuple[int, ...] | tuple[float, ...]"
 

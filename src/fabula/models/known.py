@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from fabula.base.errors import UnknownNameError, nearest
 from fabula.base.files import user_folder
 from fabula.models.base import Sampling
 from fabula.models.hub import PREFIX, Weights, fetched_file
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

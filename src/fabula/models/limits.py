@@ -6,21 +6,16 @@ import asyncio
 import random
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from fabula.base.errors import ModelError, ModelTimeoutError, UnreachableError
-from fabula.models.base import Reply, Wrapper
-from fabula.models.servers import Servers, is_sick
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from fabula.models.base import Capabilities, Model, OnText, Request
-    from fabula.models.servers import SharedTurns, Turns
+from fabula.models.base import Capabilities, Model, OnText, Reply, Request, Wrapper
+from fabula.models.servers import Servers, SharedTurns, Turns, is_sick
 
 _MINUTE = 60
 PAYS: ContextVar[Callable[[ModelError], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fabula.base.errors import (
     ContextLengthError,
@@ -25,21 +27,14 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.base.extras import installing
-from fabula.models.base import Reply, Usage
+from fabula.models.base import Json, Reply, Request, Sampling, Usage
 from fabula.models.budget import estimate_tokens
 from fabula.models.child import ChildEndedError, EngineChild
 from fabula.models.gguf import read_metadata
 from fabula.models.known import KNOWN
 from fabula.models.memory import free_memory, needed_memory, parts_of
 from fabula.models.reasoning import Apart, apart, room_for_reasoning
-from fabula.models.tuning import ReplySpeed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from fabula.models.base import Json, Request, Sampling
-    from fabula.models.tuning import EngineSetting, Tuner
+from fabula.models.tuning import EngineSetting, ReplySpeed, Tuner
 
 _MAGIC = b"GGUF"
 # The engine reads seeds as 32 bits, and the highest one as "draw a seed".

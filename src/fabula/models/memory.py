@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import UsageError
 from fabula.models.gguf import read_metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 USUAL_CONTEXT: Final = 8192
 """The default context length in tokens, if the model was trained for a context of this length."""

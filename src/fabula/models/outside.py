@@ -7,19 +7,15 @@ may name such a model but few commands handle it. If no one is set, a call fails
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import ModelUnavailableError
-from fabula.models.base import Capabilities, Reply, Request, Usage
+from fabula.models.base import Capabilities, OnText, Reply, Request, Usage
 from fabula.models.budget import estimate_tokens, prompt_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from fabula.models.base import OnText
 
 PASTE, CLIENT = "paste", "client"
 _PARALLEL: Final = {PASTE: 64, CLIENT: 4}  # prompts that may wait; a chat window shows them one at a time

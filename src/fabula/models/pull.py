@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
@@ -23,9 +24,8 @@ from fabula.base.errors import ModelUnavailableError
 from fabula.base.files import lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from fabula.models.known import KnownModel, Package
+
 
 Report: TypeAlias = "Callable[[str], None]"
 Runner: TypeAlias = "Callable[[Sequence[str]], subprocess.CompletedProcess[str]]"

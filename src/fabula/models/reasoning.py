@@ -7,12 +7,12 @@ was trained with. Some templates add the opening mark themselves, so that the re
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.models.base import Sampling
+
 
 _MARKS: Final = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[think]", "[/think]"))
 _BLOCK: Final = re.compile(

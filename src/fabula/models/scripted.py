@@ -17,17 +17,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from fabula.base.errors import ConfigError, ModelError, UsageError
 from fabula.base.files import read_bytes
 from fabula.base.tomltext import parse
-from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Request, Usage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fabula.models.base import OnText
+from fabula.models.base import SAMPLING_FIELDS, Capabilities, OnText, Reply, Request, Usage
 
 Script: TypeAlias = Mapping[str, str | Sequence[str]] | Callable[[Request], str | Reply | Awaitable[str | Reply]]
 

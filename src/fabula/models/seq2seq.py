@@ -11,24 +11,23 @@ from __future__ import annotations
 import json
 import time
 from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ModelUnavailableError, UnknownNameError
 from fabula.base.extras import extra, require
-from fabula.models.base import Capabilities, Reply, Request, Usage
+from fabula.models.base import Capabilities, Json, OnText, Reply, Request, Sampling, Usage
 from fabula.models.known import DIGITS, fingerprint
 from fabula.models.threads import EngineSession, beside
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
-    from fabula.models.base import Json, OnText, Sampling
 
 # What the library reads in a model's folder.
 _PARTS: Final = (".json", ".txt", ".model", ".safetensors", ".bin")

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
-from fabula.base.errors import ModelTimeoutError, OverloadedError, UnreachableError, UnreadableReplyError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fabula.base.errors import ModelError
+from fabula.base.errors import (
+    ModelError,
+    ModelTimeoutError,
+    OverloadedError,
+    UnreachableError,
+    UnreadableReplyError,
+    UsageError,
+)
 
 STORY: ContextVar[object | None] = ContextVar("fabula_story", default=None)
 """The story of a call. All its calls go to one server because it has already read the beginning of their prompts."""

@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from contextvars import Context, copy_context
+from typing import Final, Generic, TypeVar, cast
 from weakref import finalize
 
 from fabula.base.errors import ModelUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
-    from contextvars import Context
 
 E = TypeVar("E")
 R = TypeVar("R")

@@ -14,7 +14,8 @@ import os
 import platform
 import time
 from collections import deque
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from importlib import metadata
 from math import sqrt
@@ -29,10 +30,8 @@ from fabula.models.gguf import read_metadata
 from fabula.models.known import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     from fabula.models.base import Json
+
 
 SHORT, LONG = 1_000, 20_000
 """The spin settings to try. Threads sleep soon (after about 50 microseconds) or stay awake through a small step."""

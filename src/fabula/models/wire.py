@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -32,10 +33,9 @@ from fabula.base.errors import (
 from fabula.base.extras import extra
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
-
     from fabula.models.base import Json
     from fabula.models.dialects import Dialect, Received
+
 
 _CONNECT: Final = 10.0
 LARGEST: Final = 64_000_000

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ModelError, PluginError
-from fabula.base.plugins import faults_of, plugins
+from fabula.base.plugins import Plugin, faults_of, plugins
 from fabula.engine.roles import own_model
 
 if TYPE_CHECKING:
-    from fabula.base.plugins import Plugin
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
     from fabula.project.settings import ModelTable
+
 
 GROUP: Final = "fabula.models"
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.addresses import is_loopback
 from fabula.base.errors import FabulaError
@@ -23,9 +24,6 @@ from fabula.models.providers import may_hold_key
 from fabula.project.casting import SERVERS, full_name
 from fabula.project.settings import ModelTable, Settings
 from fabula.project.trust import Act, state_home
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VARIABLE: Final = "FABULA_MODEL"
 _LARGEST: Final = 10_000

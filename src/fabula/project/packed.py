@@ -7,8 +7,10 @@ its files, from the journal and the record.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import inside, make_folder, read_text, write_atomically
@@ -16,10 +18,6 @@ from fabula.base.tomltext import toml_text
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings
 from fabula.story import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 RECORD: Final = "run.json"
 """The file in the folder of an experiment's run that records how the run ended and what it was given."""

@@ -7,17 +7,16 @@ scene in `story.md`), give the story another title and reorder its scenes there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fabula.story import Scene, count_words, slug
+from fabula.story import Scene, Story, count_words, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from fabula.engine.journal import Journal
-    from fabula.story import Story
+
 
 TITLE: Final = "the title"
 """The artefact for a changed title in `story.md`. No system has an artefact with a space in its name."""

@@ -9,17 +9,15 @@ ignored; a file without a note is only compared with the journal.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import PRIVATE, append_synced, read_bytes, write_atomically
 from fabula.story import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 _SPARE_NOTES: Final = 200
 

@@ -12,20 +12,28 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
 from fabula.server.faults import ErrorBody
-from fabula.server.gate import Bounds, LeftError, RefusedRequest, again, whole_body
+from fabula.server.gate import (
+    AccessTokens,
+    App,
+    Bounds,
+    Event,
+    LeftError,
+    Receive,
+    RefusedRequest,
+    Scope,
+    Send,
+    again,
+    whole_body,
+)
 from fabula.server.running import address_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from fabula.server.gate import AccessTokens, App, Event, Receive, Scope, Send
 
 _CYTOSCAPE: Final = "'sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8='"  # the only rule that it adds to a page
 POLICY: Final = (

@@ -19,9 +19,10 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
@@ -40,22 +41,14 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.engine.event_log import event_of
-from fabula.server.api.wire import (
-    Messages,
-    Prompts,
-    RunEvents,
-    RunList,
-)
+from fabula.server.api.wire import Messages, Prompts, RunEvents, RunList
 from fabula.server.runs.record import RunRecord
-from fabula.verbs.base import File, adapter, long_verb
+from fabula.verbs.base import File, OnEvent, Verb, adapter, long_verb
 from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-    from http.client import HTTPMessage, HTTPResponse
-
     from fabula.craft.conversation import MoveKind
-    from fabula.verbs.base import OnEvent, Verb
+
 
 T = TypeVar("T")
 F = TypeVar("F", bound=File)

@@ -7,28 +7,25 @@ project is held only during a turn and a moment longer, so that a run or the com
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.conversations import ChatMade, check_free, kind_of, meant, settings_of
-from fabula.app.conversing import READER, conversing, read_names
+from fabula.app.conversing import READER, Conversing, conversing, read_names
 from fabula.app.live_turns import BusyError, LiveTurn
 from fabula.app.people import narrative_in
-from fabula.app.writing import PreparedMethod, Supplied
+from fabula.app.writing import Options, PreparedMethod, Supplied
 from fabula.base.errors import FabulaError, LockedError, ProjectError, UsageError
-from fabula.craft.conversation import Log
+from fabula.craft.conversation import Freedom, Log, MoveKind
 from fabula.craft.conversation.kept import said_by_player
 from fabula.craft.narratives import people_read
 from fabula.engine.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.app.conversing import Conversing
     from fabula.app.workspace import Workspace
-    from fabula.app.writing import Options
-    from fabula.craft.conversation import Freedom, MoveKind
+
 
 LINGER: Final = 0.3  # seconds for which a project stays open after a turn
 _MOST: Final = 200  # concurrent turns of a server

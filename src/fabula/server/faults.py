@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,9 +42,8 @@ from fabula.server.chat.scenes import SceneError
 from fabula.server.chat.wire import UnableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fastapi.exceptions import RequestValidationError
+
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -16,9 +16,8 @@ from fabula.base.errors import UsageError
 from fabula.server.faults import UNAUTHORISED, ErrorBody
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fastapi.telemetry import TelemetryConfig
+
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -22,7 +23,7 @@ from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
-from fabula.app.codex import codex_of
+from fabula.app.codex import ProjectCodex, codex_of
 from fabula.app.editing import written_again
 from fabula.app.saving import BRIEF
 from fabula.base.errors import FabulaError, UsageError
@@ -30,7 +31,7 @@ from fabula.base.files import read_text
 from fabula.base.version import __version__
 from fabula.craft.quoting import places, same_length
 from fabula.craft.suggesting import Amount, put
-from fabula.engine.events import TextArrived
+from fabula.engine.events import Event, TextArrived
 from fabula.project.folder import MAX_STORY, STORY
 from fabula.server.tidying import tidy
 from fabula.story import one_line, slug
@@ -38,14 +39,11 @@ from fabula.story.codex import FILE as CODEX_FILE
 from fabula.verbs.home import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from pygls.workspace.position_codec import PositionCodec
 
-    from fabula.app.codex import ProjectCodex
     from fabula.app.facts_shown import ProjectWorld
     from fabula.app.findings import FindingPlace
-    from fabula.engine.events import Event
+
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, get_args
@@ -33,22 +34,18 @@ from pydantic import Field
 from fabula.base.errors import FabulaError, ModelError, ModelUnavailableError, PausedError
 from fabula.base.files import inside, write_atomically
 from fabula.base.version import __version__
-from fabula.engine.events import CallFinished, CallStarted
+from fabula.engine.events import CallFinished, CallStarted, Event, Listener
 from fabula.models.answer_files import file_name
-from fabula.models.base import Reply
+from fabula.models.base import Reply, Request
 from fabula.models.outside import ANSWERS, CLIENT
 from fabula.models.prompt_text import form_wanted
-from fabula.verbs.base import File, OwnersOnly, as_data, every
+from fabula.verbs.base import File, OwnersOnly, Verb, as_data, every
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
     from fabula.app.bills import Estimate
-    from fabula.engine.events import Event, Listener
-    from fabula.models.base import Request
     from fabula.server.mcp_tools import Projects
-    from fabula.verbs.base import Verb
     from fabula.verbs.home import Project as Door
+
 
 T = TypeVar("T")
 Work: TypeAlias = "Callable[[Listener], Awaitable[Any]]"

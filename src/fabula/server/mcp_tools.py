@@ -6,6 +6,7 @@ Every change is recorded and can be undone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,16 +20,14 @@ from fabula.base.files import is_plain, plain_files, read_text
 from fabula.models.outside import CLIENT
 from fabula.project.default_model import VARIABLE
 from fabula.project.folder import MAX_FILE, ProjectFolder
-from fabula.verbs.base import as_data
+from fabula.verbs.base import Verb, as_data
 from fabula.verbs.home import Home
 from fabula.verbs.home import Project as Door
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.engine.events import Listener
     from fabula.project.settings import Settings
-    from fabula.verbs.base import Verb
+
 
 _FINDINGS: Final = Path(OUT) / "findings-story.md"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +16,8 @@ from fabula.server.faults import ErrorBody
 from fabula.server.gate import again
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
     from starlette.types import ASGIApp, Receive, Scope, Send
+
 
 HEADER: Final = "Idempotency-Key"
 _MOST: Final = 1000  # answers that are kept

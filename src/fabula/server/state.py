@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.saving import BRIEF
@@ -21,9 +23,6 @@ from fabula.server.runs.feed import Feed
 from fabula.server.runs.looking import looking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.app.conversing import Conversing
     from fabula.app.workspace import Workspace
     from fabula.server.runs.record import RunRecord

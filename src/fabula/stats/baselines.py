@@ -6,10 +6,8 @@ Each gives a score for every text, higher being better; on two texts they make a
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 _BITS: Final = 53  # of a float's digits
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.stats.correlation import correlation
-from fabula.stats.estimate import Unscored
+from fabula.stats.estimate import Scored, Unscored
 from fabula.stats.intervals import share_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.stats.estimate import Scored
 
 TIE: Final = 0.5
 

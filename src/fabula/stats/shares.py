@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from fabula.stats.estimate import Estimate, Unscored
-
-if TYPE_CHECKING:
-    from fabula.stats.estimate import Scored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 
 
 def wilson(hits: float, n: float, level: float = 0.95) -> tuple[float, float]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from decimal import Decimal
+
 
 StoryTime: TypeAlias = "tuple[Decimal, ...]"
 

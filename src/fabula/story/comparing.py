@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise, zip_longest
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from fabula.story.sentences import paragraph_spans, spans
 from fabula.story.words import BLANKLESS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 _LINE: Final = re.compile(r"[^\n]+")
 _WORD: Final = re.compile(r"\w+")

@@ -13,14 +13,12 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fabula.base.remembering import remembered
 from fabula.story.words import BLANKLESS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _WORD: Final = re.compile(r"\w+")
 _OWNER: Final = re.compile(r"(?<=\w)['\u2019]s(?!\w)")

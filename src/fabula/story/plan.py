@@ -12,20 +12,16 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line, slug
-from fabula.story.chronology import Facts, inversions
+from fabula.story.chronology import Facts, StoryTime, inversions
 from fabula.story.sentences import as_sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from fabula.story.chronology import StoryTime
 
 Element: TypeAlias = Literal["exposition", "rising action", "climax", "falling action", "resolution"]
 ARC: Final[tuple[Element, ...]] = get_args(Element)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from fabula.story import one_line, slug
-from fabula.story.plan import ARC, story_time
+from fabula.story.plan import ARC, Character, Plan, ScenePlan, story_time
 from fabula.story.sheets import MAX_PROBLEMS, Place, name_place, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from fabula.story.plan import Character, Plan, ScenePlan
 
 MAX_SCENES: Final = 2_000
 MAX_NAME: Final = 200

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
+from typing import Annotated, Any, Final, NoReturn, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
-from fabula.base.yamltext import Items, MappingPairs, ScalarText
+from fabula.base.yamltext import Items, MappingPairs, Node, ScalarText
 from fabula.story import one_line, plain, readable, slug
 from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan
-from fabula.story.sheets import read_as
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from fabula.base.yamltext import Node
-    from fabula.story.sheets import Place
+from fabula.story.sheets import Place, read_as
 
 _BOOLS: Final = {"yes": True, "true": True, "no": False, "false": False, "": False}
 _SHOWN: Final = 60

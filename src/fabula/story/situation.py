@@ -6,6 +6,7 @@ Roles that know everything get `Plan.people` instead.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from fabula.base.errors import UnknownNameError
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.story.plan import Character, Event, Plan, ScenePlan
 
 

@@ -13,14 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from fabula.story.sentences import paragraph_spans
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fabula.story.sentences import Span
+from fabula.story.sentences import Span, paragraph_spans
 
 _DOUBLE: Final = re.compile(r"``|''|[\"“”„«»「」『』]")
 _SINGLE: Final = re.compile(r"['‘’‚‹›]")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import computed_field
 
@@ -15,14 +16,8 @@ from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import not_utf8, unreadable
 from fabula.base.html import Html, joined, paragraph
 from fabula.base.html import text as html_text
-from fabula.base.plugins import plugins
+from fabula.base.plugins import Plugins, plugins
 from fabula.story.words import count_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from fabula.base.plugins import Plugins
 
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.remembering import remembered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # Each of these is a word: Chinese characters and Japanese syllables, as both languages count lengths.
 CHARACTERS: Final = (

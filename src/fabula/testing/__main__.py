@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from fabula.base.errors import FabulaError
 from fabula.cli.terminal import Terminal
 from fabula.testing.checking import check
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _USAGE: Final = """\
 Usage: python -m fabula.testing [--json] NAME...

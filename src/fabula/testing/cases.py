@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.app.item_files import item_of
@@ -13,28 +15,22 @@ from fabula.base.remembering import remembered
 from fabula.base.tomltext import parse
 from fabula.craft import PROMPTS
 from fabula.engine.lines import with_code
-from fabula.engine.methods import Preset
+from fabula.engine.methods import Method, Preset
 from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities
+from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 from fabula.models.scripted import ScriptedModel
-from fabula.story import Brief
-from fabula.testing.traced import TracedRun
+from fabula.story import Brief, Story
+from fabula.testing.traced import Trace, TracedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from fabula.engine.journal import Journal
-    from fabula.engine.methods import Method
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-    from fabula.models.base import Model, OnText, Reply, Request
-    from fabula.story import Story
     from fabula.systems import System
-    from fabula.testing.traced import Trace
+
 
 SCRIPT: Final = "script.toml"
 _LARGEST: Final = 20_000_000  # bytes of a script

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.errors import UnknownNameError
 from fabula.engine.folders import is_path
 from fabula.evaluators import CATALOGUE as EVALUATORS
 from fabula.evaluators import Evaluator
-from fabula.models.base import Message, Request, Sampling
+from fabula.models.base import Message, Model, Request, Sampling
 from fabula.project.casting import Environment, open_model
 from fabula.project.settings import ModelTable
 from fabula.systems import CATALOGUE as SYSTEMS
@@ -33,11 +34,6 @@ from fabula.testing.rules import (
     Rule,
     expect,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from fabula.models.base import Model
 
 _QUESTION: Final = Request(
     (Message("system", "You answer in one sentence."), Message("user", "Say what a lighthouse is for.")),

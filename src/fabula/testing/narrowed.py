@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError
 from fabula.engine.journal import Journal
-from fabula.testing.cases import Willing, run_case
+from fabula.testing.cases import Case, Willing, run_case
 from fabula.testing.traced import Trace, said_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from fabula.models.base import Reply, Request
-    from fabula.testing.cases import Case
+
 
 _WORD: Final = re.compile(r"\b[a-z]{4,}\b(?!:)")  # what ends in a colon may be the name of a field
 _OTHER: Final = "otherwise told"  # of two words, since some read only how long a text is

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from inspect import isawaitable, iscoroutinefunction
@@ -18,8 +19,8 @@ from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, JournalMissError, RefusalError, ReplyError
 from fabula.craft import PROMPTS
 from fabula.engine.journal import Journal
-from fabula.engine.methods import IMPROVED, settings_of
-from fabula.engine.papers import PAPER, problems_of
+from fabula.engine.methods import IMPROVED, Method, Preset, settings_of
+from fabula.engine.papers import PAPER, Kind, problems_of
 from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import role_key
 from fabula.evaluators import Evaluator
@@ -29,9 +30,11 @@ from fabula.systems import System
 from fabula.testing.cases import (
     ODDITIES,
     SCRIPT,
+    Case,
     FailingModel,
     Measurement,
     Odd,
+    Oddity,
     Willing,
     cases_of,
     dry_run_case,
@@ -44,12 +47,8 @@ from fabula.testing.narrowed import wrong_reads
 from fabula.testing.traced import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-
-    from fabula.engine.methods import Method, Preset
-    from fabula.engine.papers import Kind
     from fabula.models.base import Message, OnText, Reply, Request
-    from fabula.testing.cases import Case, Oddity
+
 
 _T = TypeVar("_T")
 _CaseT = TypeVar("_CaseT", "Case", Measurement)

@@ -7,8 +7,10 @@ byte, and no second renderer can drift from the first.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
@@ -18,17 +20,14 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import SystemPrompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
-from fabula.story import one_line
+from fabula.story import Brief, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
     from fabula.models.base import Capabilities, Request
-    from fabula.story import Brief
     from fabula.systems import System
+
 
 _SHOWN: Final = 80  # letters of what a rule takes out
 ADAPTER: Final = "trained"

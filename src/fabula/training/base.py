@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
@@ -28,10 +29,6 @@ from fabula.models.gguf import read_metadata, read_shapes
 from fabula.models.known import KNOWN, cache_home, find_weights, models_home, recognise
 from fabula.models.llamacpp import check_gguf
 from fabula.training.libraries import allow_hub, library, silent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 
 Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.training.libraries import library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from fabula.training.running import Machine
+
 
 Row: TypeAlias = "Mapping[str, Sequence[int]]"
 """What is read ("input_ids") and what is learnt ("labels")."""

@@ -7,11 +7,12 @@ given, under the one prompt that both answer.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
-from fabula.engine.journal import CallFilter
+from fabula.engine.journal import Call, CallFilter, Journal
 from fabula.engine.replies import ReplyProblem, read_choice
 from fabula.models.base import Message
 from fabula.systems.magnet.algorithm import COMPARED, SECOND, SIDES
@@ -19,11 +20,9 @@ from fabula.training.examples import PreferencePair
 from fabula.training.pairs import SAME, FoundPairs, agents_of, named, same_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from fabula.engine.journal import Call, Journal
     from fabula.engine.journal.calls import Speaker
     from fabula.project.folder import ProjectFolder
+
 
 CRITERIA: Final = ("grounded", "in character", "less repetitive", "fits the scene")
 UNJUDGED: Final = "no judge has compared the two in both orders"

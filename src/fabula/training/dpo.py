@@ -7,30 +7,25 @@ not by the library, so that nothing is cut or left out that is not counted.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.measure.report.pictures import curve_svg
-from fabula.stats.estimate import Estimate, estimate_cells
-from fabula.training.examples import LEAST
+from fabula.stats.estimate import Estimate, Scored, estimate_cells
+from fabula.training.examples import LEAST, PreferencePair
 from fabula.training.libraries import library
-from fabula.training.report import escaped, table_of
-from fabula.training.running import arguments, schedule_of
-from fabula.training.scoring import PairTokens, pair_tokens
+from fabula.training.report import CardFacts, escaped, table_of
+from fabula.training.running import Machine, arguments, schedule_of
+from fabula.training.scoring import Native, PairTokens, pair_tokens
 from fabula.training.sft import lora_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.stats.estimate import Scored
-    from fabula.training.examples import PreferencePair
     from fabula.training.held_out import HeldOutResult
     from fabula.training.presets import Dpo
-    from fabula.training.report import CardFacts
-    from fabula.training.running import Machine
-    from fabula.training.scoring import Native
+
 
 RIGHTLY: Final = "as was preferred"
 _ALIKE: Final = "both replies are the same"

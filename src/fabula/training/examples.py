@@ -14,8 +14,10 @@ Whatever comes from one story (or one place of an author's project) has one `gro
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
@@ -24,10 +26,8 @@ from fabula.data.reading import Record, json_lines, json_object, unique
 from fabula.models.base import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from fabula.data.dialogsum import Dialogue
+
 
 VERSION: Final = 2
 """Prompts and replies are messages, as TRL's conversational formats have them; in version 1 replies were texts."""

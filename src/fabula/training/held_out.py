@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import FEWEST, share_among
 from fabula.training.pairs import RULES, could_tell, joined
 from fabula.training.report import difference_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from fabula.stats.estimate import Scored
     from fabula.training.examples import PreferencePair
+
 
 MANY_PROJECTS: Final = 8
 """Projects from which on a whole project is kept together, and not each scene by itself."""

@@ -10,32 +10,26 @@ prompt that asked for that one. A decision that was taken back needs no rule of 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
 from fabula.craft import CONVERSATIONS
 from fabula.craft.conversation.log import Log
-from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
-from fabula.engine.journal import CallFilter, Decision, Version
+from fabula.craft.final_reading import EDITS, REFUSED, Edit, read_edits, read_refused
+from fabula.engine.journal import Call, CallFilter, Decision, Journal, Version
 from fabula.engine.making import DRAFTS, WISHES
 from fabula.models.base import Message
-from fabula.project.folder import BRIEF, STORY
+from fabula.project.folder import BRIEF, STORY, ProjectFolder
 from fabula.story import one_line, plain
 from fabula.training.examples import PreferencePair
 from fabula.training.pairs import SAME, FoundPairs, agents_of, changed_share, named, same_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.craft.final_reading import Edit
-    from fabula.engine.journal import Call, Journal
-    from fabula.project.folder import ProjectFolder
 
 OWN: Final = ("edited", "rewritten", "imported")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.extras import extra, require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _EXTRA: Final = "train"
 _WHAT: Final = "Training"

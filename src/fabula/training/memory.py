@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.data.reading import json_object
 from fabula.training.libraries import library
-from fabula.training.running import Machine
+from fabula.training.running import Machine, TrainingSchedule
 
 if TYPE_CHECKING:
     from fabula.training.presets import Computing
-    from fabula.training.running import TrainingSchedule
+
 
 _GB: Final = 1e9
 _LIBRARIES: Final = 0.55e9  # bytes of the process before a model is loaded

@@ -8,6 +8,7 @@ pairs that teach only such a rule can be left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -16,18 +17,16 @@ from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
 from fabula.base.errors import PluginError, UnknownNameError
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, Scored
 from fabula.stats.intervals import mean_of, share_among
 from fabula.story import count_words, one_line
 from fabula.story.speech import spoken
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from fabula.models.base import Message
-    from fabula.stats.estimate import Scored
     from fabula.training.examples import PreferencePair
+
 
 Lesson: TypeAlias = Literal["length", "position", "near"]
 LESSONS: Final[tuple[Lesson, ...]] = get_args(Lesson)

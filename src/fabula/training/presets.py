@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import ConfigError
-from fabula.engine.methods import Presets, settings_of, values_of, with_values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.engine.methods import Preset
+from fabula.engine.methods import Preset, Presets, settings_of, values_of, with_values
 
 T = TypeVar("T", bound=Presets)
 Decay: TypeAlias = Literal["constant", "linear", "cosine"]

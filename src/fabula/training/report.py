@@ -7,20 +7,19 @@ import json
 import math
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.characters import readable
 from fabula.measure.report.pictures import curve_svg
-from fabula.stats.estimate import Estimate, figures
+from fabula.stats.estimate import Estimate, Scored, figures
 from fabula.stats.intervals import LEVEL, mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.stats.estimate import Scored
     from fabula.training.examples import DataCard
     from fabula.training.running import Point
+
 
 # What Markdown would obey: signs anywhere, an underscore at the edge of a word, a sign or number that begins a line.
 _MARKS: Final = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w)|^[#+=-]|(?<=^\d)[.)](?=\s))")

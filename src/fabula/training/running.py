@@ -17,24 +17,24 @@ import math
 import shutil
 import signal
 import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import make_folder, write_atomically
 from fabula.data.reading import json_object
-from fabula.engine.methods import values_of
+from fabula.engine.methods import Presets, values_of
 from fabula.project.settings import changes_said
 from fabula.training.libraries import library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from types import FrameType
 
-    from fabula.engine.methods import Presets
     from fabula.training.presets import Decay
+
 
 VERSION: Final = 1
 RECORD: Final = "training.json"

@@ -5,11 +5,13 @@ The model is PEFT's: with its adapter it is the tuned one, without it the base. 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.data.reading import json_lines
+from fabula.data.reading import Record, json_lines
 from fabula.stats.intervals import FEWEST, share_among
 from fabula.training.base import prompt_text
 from fabula.training.libraries import library
@@ -18,13 +20,10 @@ from fabula.training.report import difference_of
 from fabula.training.sft import end_of_turn, ids_of, reply_ids, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.data.reading import Record
     from fabula.models.base import Json, Message
     from fabula.stats.estimate import Scored
     from fabula.training.examples import PreferencePair
+
 
 Native: TypeAlias = Any  # a module of the training libraries, or what they make; they have no types here
 

@@ -7,29 +7,25 @@ sentence, without the mark that ends a reply. No example is left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.engine.methods import values_of
+from fabula.engine.methods import Presets, values_of
 from fabula.story.sentences import whole_sentences
 from fabula.training.base import in_template, prompt_text
-from fabula.training.batches import MASKED, batch_of
-from fabula.training.examples import LEAST
+from fabula.training.batches import MASKED, Row, batch_of
+from fabula.training.examples import LEAST, Example
 from fabula.training.libraries import library
-from fabula.training.running import arguments
+from fabula.training.running import Machine, TrainingSchedule, arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from fabula.engine.methods import Presets
     from fabula.models.base import Message
-    from fabula.training.batches import Row
-    from fabula.training.examples import Example
     from fabula.training.presets import Sft
-    from fabula.training.running import Machine, TrainingSchedule
+
 
 GAP: Final = "[...]\n"
 """Stands in a prompt where lines were cut out."""

@@ -7,31 +7,28 @@ beginning is learnt; both are counted.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.tokens import tokeniser as tokeniser_named
 from fabula.evaluators.rouge.scoring import scores
-from fabula.stats.estimate import estimate_cells
+from fabula.stats.estimate import Scored, estimate_cells
 from fabula.stats.intervals import mean_of
-from fabula.training.batches import batch_of
+from fabula.training.batches import Row, batch_of
 from fabula.training.examples import LEAST
 from fabula.training.libraries import library
 from fabula.training.report import difference_of, escaped, table_of
-from fabula.training.running import arguments
+from fabula.training.running import Machine, TrainingSchedule, arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.data.dialogsum import Dialogue
     from fabula.models.seq2seq import Rooms
-    from fabula.stats.estimate import Scored
-    from fabula.training.batches import Row
     from fabula.training.presets import Summariser
-    from fabula.training.running import Machine, TrainingSchedule
     from fabula.training.scoring import Native
+
 
 VARIANTS: Final = ("rouge1", "rouge2", "rougeL")
 _TOKENS: Final = "rouge"

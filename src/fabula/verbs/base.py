@@ -17,23 +17,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    ParamSpec,
-    TypeAlias,
-    TypeVar,
-    get_type_hints,
-)
+from typing import Annotated, Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
@@ -42,9 +32,6 @@ from fabula.base.invalid import fault_of, sentence
 from fabula.base.remembering import remembered
 from fabula.engine.events import Event
 from fabula.engine.folders import is_path
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping
 
 P = ParamSpec("P")
 T = TypeVar("T")

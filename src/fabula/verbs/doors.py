@@ -10,11 +10,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from fabula.verbs.base import HEARS, long_verb, named, names
+from fabula.verbs.base import HEARS, OnEvent, Verb, long_verb, named, names
 
 if TYPE_CHECKING:
     from fabula.app.bills import Estimate
-    from fabula.verbs.base import OnEvent, Verb
 
 
 class Door(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -17,8 +18,6 @@ from fabula.project import folder as folders
 from fabula.verbs.doors import ShelfVerbs, Verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.app.bills import Estimate
     from fabula.engine.events import Event, Listener
     from fabula.story import Brief, Story

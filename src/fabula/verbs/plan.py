@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - doors read it
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from fabula.app.saving import BRIEF
 from fabula.app.workspace import ArtefactVersion, Workspace
-from fabula.engine.journal import CallFilter
+from fabula.engine.journal import CallFilter, Journal, Version
 from fabula.engine.making import DRAFTS, notes_of
 from fabula.project.folder import STORY
 from fabula.project.telling import imported_from
@@ -17,12 +18,6 @@ from fabula.story import count_words
 from fabula.story.comparing import TextStretch, compare, word_pieces
 from fabula.verbs.base import LONGEST_NAME, ArtefactName, verb
 from fabula.verbs.text import text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.engine.journal import Journal, Version
-
 
 Number: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1, description="The number of a version.")]
 

@@ -9,10 +9,11 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from itertools import chain
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Final, overload
 
@@ -22,24 +23,20 @@ from fabula.app.corpora.rows import StoryRows
 from fabula.app.item_files import notices, sources_of
 from fabula.base.files import write_atomically
 from fabula.craft.measuring import difference_rows, mean_rows, prompt_of, unscored_note
-from fabula.engine.run import Run, side_by_side
+from fabula.engine.run import Run, RunContext, side_by_side
 from fabula.evaluators import find
 from fabula.evaluators.surface.repetition import StoriesOfSystem, between, trigrams
 from fabula.measure.items import Item
 from fabula.measure.ratings import write_ratings
 from fabula.measure.report import COLUMNS, Report, Row, csv_of, csv_pieces
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.story import Story
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from fabula.app.corpora.working import CorpusTask
     from fabula.app.corpora.working import Row as StoryRow
     from fabula.engine.methods import Method
-    from fabula.engine.run import RunContext
-    from fabula.stats.estimate import Scored
+
 
 STORIES: Final = "stories.jsonl"
 RATINGS: Final = "ratings.jsonl"

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self
+from pathlib import Path
+from typing import Any, Final, Self
 
 from fabula.base.database import connected
 from fabula.base.errors import ProjectError
 from fabula.base.files import make_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 ROWS: Final = ".fabula/stories.db"
 _SCHEMA: Final = """

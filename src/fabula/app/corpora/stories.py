@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
-from fabula.app.item_files import each_item
+from fabula.app.item_files import Selection, each_item
 from fabula.base.errors import UsageError
 from fabula.measure.items import Item
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from fabula.app.item_files import Selection
 
 _DIGEST: Final = 8  # bytes by which ids are told apart
 

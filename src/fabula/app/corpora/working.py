@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count, islice
 from math import ceil
+from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from fabula.app.corpora.rows import StoryRows, packed
 from fabula.app.evaluating import journal_in
-from fabula.app.workers.files import Handing, files_in, put
+from fabula.app.workers.files import Files, Handing, files_in, put
 from fabula.app.workers.pool import Pool
-from fabula.app.workers.spread import check_nobody_plays
+from fabula.app.workers.spread import Spread, check_nobody_plays
 from fabula.app.workers.work import SharedWork
 from fabula.app.writing import Options, PreparedMethod, Supplied, recorded_run
 from fabula.base.errors import FabulaError
 from fabula.base.files import held
-from fabula.engine.events import CallFinished, RunFinished, RunStarted, TextArrived
+from fabula.engine.events import CallFinished, Event, RunFinished, RunStarted, TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.lines import with_code
 from fabula.models.budget import Budget
@@ -29,19 +31,14 @@ from fabula.models.servers import Part
 from fabula.project.packed import JOURNAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from fabula.app.corpora.stories import Corpus
-    from fabula.app.workers.files import Files
-    from fabula.app.workers.spread import Spread
     from fabula.app.workers.worker import Desk
-    from fabula.engine.events import Event
     from fabula.engine.methods import Method
     from fabula.engine.roles import Cast
     from fabula.engine.run import RunContext
     from fabula.measure.items import Item
     from fabula.project.settings import Settings
+
 
 _BLOCKS: Final = ".fabula/blocks"
 _ORDERED: Final = 200  # stories that are looked at together

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.app.experiment.grid import asked_digest, digests
-from fabula.app.experiment.sharing import WholeBudgetError
-from fabula.app.writing import Supplied, write_in
+from fabula.app.experiment.grid import Trial, asked_digest, digests
+from fabula.app.experiment.sharing import SharedModels, WholeBudgetError
+from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import (
     DiskFullError,
     FabulaError,
@@ -37,14 +38,9 @@ from fabula.project.settings import Settings, difference
 from fabula.story import Brief, Story, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from fabula.app.experiment.grid import Trial
-    from fabula.app.experiment.sharing import SharedModels
-    from fabula.app.writing import Options
     from fabula.engine.events import Kept
     from fabula.models.budget import Budget
+
 
 FORMAT: Final = 2
 State: TypeAlias = Literal["done", "failed", "unfinished"]

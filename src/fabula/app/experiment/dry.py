@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ from fabula.app.experiment.cell import CellFolder
 from fabula.app.experiment.index import CellIndex
 from fabula.app.experiment.matching import amount, ready, with_amount
 from fabula.app.experiment.results import items_of
-from fabula.app.experiment.working import check_folders, check_measures, missing
+from fabula.app.experiment.working import How, check_folders, check_measures, missing
 from fabula.app.planning import dry_run_plan_in, project_for_story
 from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
@@ -25,11 +26,9 @@ from fabula.project.trust import Trust
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fabula.app.experiment.grid import Experiment, PlanToRead, Trial
-    from fabula.app.experiment.working import How
     from fabula.measure.items import Item
+
 
 _USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
 

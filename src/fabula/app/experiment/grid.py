@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,35 +12,39 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.experiment.spec import EvaluatorTable, ModelEntry, SystemTable, example_of, read_spec
+from fabula.app.experiment.spec import (
+    EvaluatorTable,
+    MatchTable,
+    ModelEntry,
+    PromptsTable,
+    Spec,
+    SystemTable,
+    example_of,
+    read_spec,
+)
 from fabula.app.item_files import STORY_SUFFIXES, TABLES, Selection, named_set, notices, read_items, story_in
 from fabula.app.planning import SYSTEM as PLANNING
-from fabula.app.prompt_files import Wanted, read_prompts, stories_for
+from fabula.app.prompt_files import Wanted, WritingPrompt, read_prompts, stories_for
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.base.files import no_file, read_text
 from fabula.engine.folders import is_path, whole_path
 from fabula.engine.methods import settings_of
-from fabula.evaluators import evaluators
+from fabula.evaluators import Evaluator, evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.measure.items import Item
 from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.folder import MAX_FILE
 from fabula.project.settings import FOLDER_MODEL, Settings, merged, whole_adapter, whole_paths
 from fabula.project.trust import Trust, acts_in
-from fabula.story import slug
+from fabula.story import Brief, Story, slug
 from fabula.story.personas import read_personas
 from fabula.story.plan_file import read_plan
 from fabula.systems import find as find_system
 from fabula.systems import system_of, systems
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from fabula.app.experiment.spec import MatchTable, PromptsTable, Spec
-    from fabula.app.prompt_files import WritingPrompt
-    from fabula.evaluators import Evaluator
     from fabula.models.base import Request
-    from fabula.story import Brief, Story
+
 
 BASELINE: Final = "end-to-end"
 PLAN_FILE: Final = "plan/plan.yaml"

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from fabula.app.experiment.cell import UNFINISHED, CellRecord, read_cell
 from fabula.base.errors import UsageError
 from fabula.base.files import append_synced, text_lines
 from fabula.project.packed import JOURNAL, RECORD, SETTINGS, STORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 INDEX: Final = "runs.jsonl"
 NOT_BEGUN: Final = CellRecord(UNFINISHED)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fabula.app.experiment.cell import UNFINISHED, CellOutcome
+from fabula.app.experiment.cell import UNFINISHED, CellOutcome, CellRecord
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from fabula.app.experiment.cell import CellRecord
     from fabula.app.experiment.grid import Trial
     from fabula.app.experiment.index import CellIndex
 

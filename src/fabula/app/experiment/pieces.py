@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -15,21 +17,18 @@ from fabula.app.experiment.cell import story_of
 from fabula.base.files import make_folder, write_atomically
 from fabula.base.html import Html, bullets, details, html_table, joined, link, paragraph, quotation, text
 from fabula.base.version import __version__
-from fabula.engine.journal import Journal
+from fabula.engine.journal import Call, Journal
 from fabula.measure.report.page import Section, page
 from fabula.project.packed import JOURNAL, STORY, PackedRecord
 from fabula.stats.estimate import estimate_cells
 from fabula.story import Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.app.experiment.results import Results, RunResult
     from fabula.engine.events import CallFinished
-    from fabula.engine.journal import Call
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Row
+
 
 FOLDER: Final = "report"
 STATES: Final = {"done": "done", "failed": "failed", "unfinished": "not finished"}

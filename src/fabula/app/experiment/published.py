@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fabula.craft.measuring import MEAN
-from fabula.stats.estimate import Estimate, Unscored, estimate_cells, figures
+from fabula.stats.estimate import Estimate, Scored, Unscored, estimate_cells, figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.app.experiment.results import Results
-    from fabula.stats.estimate import Scored
+
 
 HEAD = ("published", "contender", "measure", "printed", "here", "difference", "95 % interval", "n")
 RIGHT = (3, 4, 5, 7)

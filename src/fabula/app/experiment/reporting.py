@@ -6,13 +6,15 @@ import io
 import json
 import math
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from fabula.app.experiment.grid import ALWAYS
+from fabula.app.experiment.grid import ALWAYS, Contender
 from fabula.app.experiment.pieces import FOLDER, STATES, Pieces, read_run
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
 from fabula.app.experiment.tables import COLUMNS, NEARNESS, as_csv, as_data, as_parquet, complete, lines, paper_tables
@@ -24,22 +26,18 @@ from fabula.base.version import __version__
 from fabula.measure.report.formats import latex_of, markdown_of
 from fabula.measure.report.page import Section, differences_table, how_list, page, rows_table
 from fabula.measure.report.pictures import intervals_svg
-from fabula.stats.estimate import Estimate, estimate_cells
+from fabula.stats.estimate import Estimate, Scored, estimate_cells
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from pandas import DataFrame
 
     from fabula.app.bills import Bill
-    from fabula.app.experiment.grid import Contender
     from fabula.app.experiment.results import Results, RunResult
     from fabula.engine.journal import Call
     from fabula.measure.report import Report, Row
     from fabula.models.base import Usage
-    from fabula.stats.estimate import Scored
+
 
 ReportFormat: TypeAlias = Literal["parquet", "eval"]
 _INDENTED: Final = 1000  # runs of which the JSON may be read by people

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.app.experiment.cell import story_of
+from fabula.app.experiment.cell import CellOutcome, CellRecord, State, story_of
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
-from fabula.measure.report import Row
+from fabula.measure.report import Report, Row
 from fabula.project.packed import JOURNAL
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.app.experiment.cell import CellOutcome, CellRecord, State
     from fabula.app.experiment.grid import Contender, Experiment, Trial
     from fabula.app.experiment.index import CellIndex
     from fabula.measure.items import Item
-    from fabula.measure.report import Report
     from fabula.models.base import Usage
     from fabula.models.budget import Budget
-    from fabula.stats.estimate import Scored
+
 
 T = TypeVar("T")
 TOOK: Final = "took of "  # and the contender that another one is matched with

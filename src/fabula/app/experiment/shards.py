@@ -6,7 +6,9 @@ on a shared disk. It has an N-th of each contender's runs, of the calls that ser
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from shutil import copytree, rmtree
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +19,9 @@ from fabula.base.errors import UsageError
 from fabula.base.files import held, make_folder, write_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from fabula.app.experiment.grid import Experiment
     from fabula.models.servers import Part
+
 
 _COMING: Final = ".merging"
 

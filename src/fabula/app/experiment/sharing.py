@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fabula.app.writing import Options, PreparedMethod
 from fabula.base.errors import BudgetError, UsageError
-from fabula.engine.events import AnswersAwaited, CallRetried
-from fabula.engine.roles import Assignment, Cast, Person, Program
+from fabula.engine.events import AnswersAwaited, CallRetried, Event
+from fabula.engine.roles import Answer, Assignment, Cast, Person, Program
 from fabula.models.adapters import Adapted
 from fabula.models.budget import Budget
 from fabula.project.casting import Environment, open_cast
 from fabula.systems import system_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from fabula.engine.events import Event
     from fabula.engine.methods import Method
     from fabula.engine.prompts import SystemPrompts
-    from fabula.engine.roles import Answer
     from fabula.models.base import Model, Usage
     from fabula.models.servers import SharedTurns
     from fabula.project.settings import Settings

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fabula.app.experiment.grid import ALWAYS
+from fabula.app.experiment.grid import ALWAYS, Contender
 from fabula.app.experiment.published import HEAD, NOTE, RIGHT, beside_papers
-from fabula.app.experiment.results import usage_data
+from fabula.app.experiment.results import Results, RunResult, usage_data
 from fabula.app.experiment.terms import cost_rows
 from fabula.base.version import __version__
-from fabula.measure.report import csv_lines
+from fabula.measure.report import Row, csv_lines
 from fabula.measure.report.formats import PaperTable, parquet_of
 from fabula.measure.report.page import difference_cells
 from fabula.models.base import NOTHING_USED
 from fabula.stats.estimate import estimate_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fabula.app.experiment.grid import Contender
-    from fabula.app.experiment.results import Results, RunResult
-    from fabula.measure.report import Row
 
 FORMAT: Final = 1
 NEARNESS: Final = ("contender", "share", "value", "95 % interval", "n")

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.app.experiment.matching import amount
-from fabula.app.experiment.results import TOOK
-from fabula.measure.report import DIFFERENCE, Row
+from fabula.app.experiment.results import TOOK, Results, RunResult
+from fabula.measure.report import DIFFERENCE, Report, Row
 from fabula.stats.differences import differences
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, Scored
 from fabula.stats.intervals import mean_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.app.experiment.results import Results, RunResult
-    from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
 
 _UNITS: Final = {"tokens": "tokens", "usd": "US dollars"}
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import EvaluationTask, evaluate_in
@@ -20,38 +22,31 @@ from fabula.app.experiment.cell import (
     utc_now,
     write_cell,
 )
-from fabula.app.experiment.grid import COPY, digests
+from fabula.app.experiment.grid import COPY, Experiment, Trial, digests
 from fabula.app.experiment.index import NOT_BEGUN, CellIndex
 from fabula.app.experiment.matching import held_up, ready
 from fabula.app.experiment.results import Results, charge, items_of, read_results, spent_in
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget
 from fabula.app.planning import plan_in, project_for_story
-from fabula.app.workers.files import Handing, files_in, put
+from fabula.app.workers.files import Files, Handing, files_in, put
 from fabula.app.workers.pool import Pool
-from fabula.app.workers.spread import check_nobody_plays
-from fabula.app.workers.work import SharedWork
+from fabula.app.workers.spread import Spread, check_nobody_plays
+from fabula.app.workers.work import Caps, SharedWork
 from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, FabulaError, ProjectError, UsageError
 from fabula.base.files import held, read_text, write_atomically
-from fabula.engine.events import CallFinished, TextArrived
+from fabula.engine.events import CallFinished, Event, TextArrived
 from fabula.engine.lines import with_code
 from fabula.models.servers import Part
 from fabula.project.settings import changes_said
 from fabula.story import Story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.app.experiment.grid import Experiment, Trial
-    from fabula.app.workers.files import Files
-    from fabula.app.workers.spread import Spread
-    from fabula.app.workers.work import Caps
     from fabula.app.workers.worker import Desk
-    from fabula.engine.events import Event
     from fabula.engine.roles import Answer
     from fabula.measure.report import Report
     from fabula.models.base import Usage
+
 
 REPORTED: Final = ".fabula/reported"
 """The file that records everything that the report of a whole experiment depends on."""

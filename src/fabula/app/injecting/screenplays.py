@@ -7,6 +7,7 @@ reports what it can check without reading. In the folder `.fabula/journal.db` ha
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.app.evaluating import journal_in, journal_to_read
-from fabula.app.writing import PreparedMethod, recorded_run
+from fabula.app.writing import Options, PreparedMethod, recorded_run
 from fabula.base.files import make_folder, write_atomically
 from fabula.craft.matching import parse_finding
 from fabula.engine.methods import Method
@@ -23,12 +24,10 @@ from fabula.engine.run import Run
 from fabula.story import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from fabula.app.injecting.config import Config
-    from fabula.app.writing import Options
     from fabula.engine.dry_run import DryRun
     from fabula.project.settings import Settings
+
 
 Rows: TypeAlias = "tuple[Mapping[str, Any], ...]"
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from fabula.app.reproduce.rows import PublishedNumber, Table, counts, missing, number
 from fabula.craft.matching import match_findings
 from fabula.data.atlas import AGGREGATE, Printed, candidates, detections, table
 from fabula.stats.classification import Confusion
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 # As printed; a data folder's table10.json or table11.json goes first.
 _METHODS: Final = ("ATLAS", "LLM")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from fabula.data.reading import Record, first, json_object
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 Against: TypeAlias = Literal["published", "computed"]
 FULL: Final = 9  # decimals of a number that was published by a program, not printed in a paper

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -29,10 +31,6 @@ from fabula.data.reading import json_object
 from fabula.data.sets import SETS
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
 from fabula.stats.bradley_terry import bradley_terry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 
 def tables() -> dict[str, Table]:

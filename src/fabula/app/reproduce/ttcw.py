@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number, published
 from fabula.data.reading import Record, json_object, wanted
-from fabula.data.ttcw import EXPERTS, PEOPLE, RANKED, experts, majority_scores, model_scores, models, verdicts
+from fabula.data.ttcw import (
+    EXPERTS,
+    PEOPLE,
+    RANKED,
+    ExpertVerdict,
+    experts,
+    majority_scores,
+    model_scores,
+    models,
+    verdicts,
+)
 from fabula.stats.agreement import fleiss_kappa
 from fabula.stats.correlation import kendall_b, pairwise_accuracy, spearman
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.data.ttcw import ExpertVerdict
 
 # The models of the paper whose replies are public; those of the others were never released.
 PUBLIC: Final = ("claudev13", "claudev2", "claudev21", "claude3-opus", "cgpt", "gpt4", "gemini-pro")

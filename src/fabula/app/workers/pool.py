@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -12,14 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
-from fabula.models.servers import STORY
+from fabula.models.servers import STORY, SharedTurns, Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from fabula.app.workers.worker import Doing, Message
     from fabula.models.base import Usage
-    from fabula.models.servers import SharedTurns, Turns
+
 
 _MOST_LOSSES: Final = 3
 _PATIENCE: Final = 30.0  # seconds that a worker has to tidy up

@@ -7,23 +7,21 @@ import os
 import pickle
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from fabula.app.workers.pool import WorkerError, WorkerLostError
-from fabula.app.workers.worker import framed, length_of, serve
+from fabula.app.workers.pool import Channel, WorkerError, WorkerLostError
+from fabula.app.workers.worker import Message, framed, length_of, serve
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
 from fabula.models.providers import KINDS, Gateway
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from fabula.app.workers.pool import Channel
-    from fabula.app.workers.worker import Message
     from fabula.project.settings import Settings
+
 
 _HEAD: Final = 8
 _PATIENCE: Final = 5.0  # seconds that a worker has to end by itself

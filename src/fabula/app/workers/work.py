@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from fabula.app.experiment.sharing import SpreadBudget
 from fabula.app.workers.files import NodeFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from fabula.app.workers.worker import Desk
+
 
 Caps: TypeAlias = "tuple[int | None, float | None, tuple[int, float]]"
 """The token and dollar limits for the whole work, and how much of each was already spent."""

@@ -7,6 +7,7 @@ import os
 import pickle
 import socket
 import threading
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,9 +18,8 @@ from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from fabula.models.base import Usage
+
 
 Message: TypeAlias = "tuple[Any, ...]"
 _HEAD: Final = 8  # bytes that say how long a message is

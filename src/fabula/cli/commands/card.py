@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -14,17 +15,11 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.story import one_line, slug
 from fabula.story.cards import CharacterCard, card_of, left_out, persona_of, read_card
 from fabula.story.cards.card import MAX_FILE_BYTES
-from fabula.story.personas import MAX_PERSONAS, Personas, parse_personas, write_personas
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.cli.terminal import Terminal
-    from fabula.story.personas import Persona
+from fabula.story.personas import MAX_PERSONAS, Persona, Personas, parse_personas, write_personas
 
 _MAX_PERSONAS_BYTES: Final = 2_000_000
 _WIDE: Final = 88

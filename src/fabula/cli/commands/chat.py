@@ -36,19 +36,17 @@ from fabula.cli.options import Caps, Choices, ProjectOptions, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near
 from fabula.cli.stopping import stoppable
-from fabula.craft.conversation import Parties, conversations_in, log_file
+from fabula.craft.conversation import Freedom, Parties, conversations_in, log_file
 from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.lines import freedom_of
 from fabula.craft.narratives import NOBODY, check_people, people_read
 from fabula.project.folder import ProjectFolder
 from fabula.project.settings import Settings
 from fabula.story import slug
-from fabula.story.cards import read_card
+from fabula.story.cards import CharacterCard, read_card
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.craft.conversation import Freedom
-    from fabula.story.cards import CharacterCard
 
 
 @dataclass(frozen=True, slots=True)

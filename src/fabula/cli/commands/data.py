@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -12,6 +13,7 @@ import typer
 from fabula.app.back_translating import (
     UNKNOWN,
     BackTranslating,
+    BackTranslation,
     BackTranslationTask,
     StoriesOf,
     Usable,
@@ -26,7 +28,7 @@ from fabula.app.corpora.working import CorpusTask, work_through
 from fabula.app.evaluating import journal_in
 from fabula.app.item_files import Selection, notices, read_all
 from fabula.app.parts import merge_parts
-from fabula.app.preferences import HOW, check_folder, gather, ratings_at, write_pairs
+from fabula.app.preferences import HOW, Gathered, check_folder, gather, ratings_at, write_pairs
 from fabula.app.prompt_files import read_prompts
 from fabula.app.rated_pairs import PairOptions
 from fabula.app.workers.spread import Spread
@@ -42,8 +44,8 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.spreading import Spreading, say_part
 from fabula.cli.stories import Selecting, say_licences
-from fabula.cli.terminal import table
-from fabula.data.sets import SETS, SetHere, SetList
+from fabula.cli.terminal import Terminal, table
+from fabula.data.sets import SETS, Holds, SetHere, SetList
 from fabula.models.base import Capabilities
 from fabula.models.known import is_small
 from fabula.project.casting import Environment, open_model
@@ -52,18 +54,11 @@ from fabula.stats.estimate import estimate_cells
 from fabula.story import Brief
 from fabula.systems.agents_room.back_translation import METHOD
 from fabula.training.examples import LEAST, LEFT_OUT
-from fabula.training.pairs import LESSONS
+from fabula.training.pairs import LESSONS, Lesson, Teaching
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.app.back_translating import BackTranslation
     from fabula.app.bills import Bill
-    from fabula.app.preferences import Gathered
-    from fabula.cli.terminal import Terminal
-    from fabula.data.sets import Holds
     from fabula.measure.items import Item
-    from fabula.training.pairs import Lesson, Teaching
 
 
 _HELP: Final = "List data sets, choose prompts and make training data."

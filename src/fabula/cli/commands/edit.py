@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +16,6 @@ from fabula.cli.verbs import opened
 from fabula.project.folder import MAX_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fabula.cli.terminal import Terminal
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,10 +15,7 @@ from fabula.cli.verbs import opened
 from fabula.craft.final_reading import REFUSED
 from fabula.engine.making import DRAFTS
 from fabula.story import one_line
-from fabula.verbs.final_edits import NOT_READ
-
-if TYPE_CHECKING:
-    from fabula.verbs.final_edits import FinalEdit
+from fabula.verbs.final_edits import NOT_READ, FinalEdit
 
 
 @bundled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from fabula.app.bills import Bill
-from fabula.app.item_files import MAX_STORY_BYTES
+from fabula.app.item_files import MAX_STORY_BYTES, Selection
 from fabula.app.judging import Judged, as_pair
 from fabula.app.measuring import with_references
 from fabula.app.ranking import Ranked, as_stories, ranked_by
@@ -26,27 +27,22 @@ from fabula.cli.options import Judges, Output, SpendingLimits, bundled, refuse
 from fabula.cli.reports import say_report
 from fabula.cli.session import near
 from fabula.cli.stories import Selecting, stories_of
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.data.ttcw import published_tests
 from fabula.engine.methods import settings_of
-from fabula.evaluators import CATALOGUE, evaluators, find
+from fabula.evaluators import CATALOGUE, Evaluator, evaluators, find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, named
 from fabula.evaluators.rubric.agreement import decided
 from fabula.evaluators.ttcw.making import MAKING
-from fabula.measure.ratings import read_ratings
+from fabula.measure.ratings import Rating, read_ratings
 from fabula.measure.report import Report
 from fabula.measure.report.page import page, report_section
 from fabula.story import Story, slug
 from fabula.verbs.methods import MethodList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.app.item_files import Selection
-    from fabula.cli.terminal import Terminal
-    from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
-    from fabula.measure.ratings import Rating
+
 
 PAIRWISE: Final = "pairwise"
 EDITORIAL: Final = "editorial"

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from fabula.app.importing import READ, import_manuscript, planned_import, read_manuscript, system_for_manuscript
+from fabula.app.importing import (
+    READ,
+    Imported,
+    import_manuscript,
+    planned_import,
+    read_manuscript,
+    system_for_manuscript,
+)
 from fabula.app.titles import Titles
 from fabula.cli.asked import changes_of
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Output, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.project.settings import Settings
 from fabula.story import count_words
-
-if TYPE_CHECKING:
-    from fabula.app.importing import Imported
-    from fabula.cli.terminal import Terminal
 
 _SHOWN: Final = 12
 

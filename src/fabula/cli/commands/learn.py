@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.learned import activate
+from fabula.app.learning import LearningProposal, Needs, needs_of, proposed, trainer_for
 from fabula.app.learning import learn as learn_from
-from fabula.app.learning import needs_of, proposed, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import named_or_here, terminal_of
@@ -23,14 +24,11 @@ from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
 from fabula.cli.training import TrainingProgress, given_values, interruptible
 from fabula.project.folder import ProjectFolder
-from fabula.project.learned import place_of, places, the_author
+from fabula.project.learned import Learned, LearnedFolder, place_of, places, the_author
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.app.learning import LearningProposal, Needs
     from fabula.cli.terminal import Terminal
-    from fabula.project.learned import Learned, LearnedFolder
+
 
 _LARGEST: Final = 1_000_000
 _MEGABYTE: Final = 1_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ from fabula.app.bills import Bill
 from fabula.app.corpora.numbers import STORIES, Found, write_numbers
 from fabula.app.corpora.stories import Corpus
 from fabula.app.corpora.working import CorpusTask, work_through
-from fabula.app.item_files import read_all
+from fabula.app.item_files import Selection, read_all
 from fabula.app.measuring import chosen_measures, measure_configs, measured_in, with_brief, with_references
 from fabula.app.sources import items_of
 from fabula.app.style import samples_of
@@ -37,9 +38,6 @@ from fabula.project.settings import Settings
 from fabula.story import Brief
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item

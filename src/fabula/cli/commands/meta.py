@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,20 +18,15 @@ from fabula.cli.session import near
 from fabula.cli.stories import stories_of
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.config import MARGIN
-from fabula.measure.ratings import read_ratings
-from fabula.measure.report import csv_of
+from fabula.measure.ratings import Rating, read_ratings
+from fabula.measure.report import Report, csv_of
 from fabula.measure.report.page import Section, page, report_section
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.meta import PEOPLE
+from fabula.stats.meta import PEOPLE, MetaResult
 from fabula.stats.verdicts import JUDGE
 from fabula.verbs.base import as_data
 from fabula.verbs.meta import JudgeOnQuestion
-
-if TYPE_CHECKING:
-    from fabula.measure.ratings import Rating
-    from fabula.measure.report import Report
-    from fabula.stats.meta import MetaResult
 
 _MAIN = ("pairs: accuracy", "stories: accuracy", "stories: spearman", "systems: spearman")
 _ACCURACY = ("pairs: accuracy", "stories: accuracy")

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -30,7 +30,7 @@ from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import Choices, ProjectOptions, WritingLimits, bundled, refuse
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.project.folder import MAX_FILE, ProjectFolder, removed_if_unused
 from fabula.project.settings import Settings
 from fabula.project.trust import Trust
@@ -38,11 +38,9 @@ from fabula.story import Brief, count_words, one_line
 from fabula.story.plan_file import read_plan
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.story.plan import Plan
+
 
 _WIDE: Final = 28
 

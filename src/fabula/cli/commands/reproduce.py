@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,17 +13,15 @@ from fabula.app.reproduce.tables import reproduce as recomputed
 from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Output, bundled
+from fabula.cli.terminal import Terminal
 from fabula.cli.terminal import table as aligned
 from fabula.data.fetching import fetch as fetched
 from fabula.data.fetching import sha256
-from fabula.data.sets import SETS, find_set
+from fabula.data.sets import SETS, DataSet, find_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from fabula.app.reproduce.rows import PublishedNumber, TableOutcome
-    from fabula.cli.terminal import Terminal
-    from fabula.data.sets import DataSet
+
 
 _LONG = 30  # rows; a longer table is summed up where it was not asked for by name
 

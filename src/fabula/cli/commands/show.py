@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import unified_diff
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.past_calls import asked_call, removed_texts
+from fabula.app.past_calls import RemovedText, asked_call, removed_texts
 from fabula.app.planning import PLAN_FILE, PlanFound, PlanView, order_of_time, plan_of
 from fabula.base.errors import PlanError, UsageError
 from fabula.base.files import read_text, write_atomically
@@ -20,20 +21,16 @@ from fabula.cli.commands.book import say_contents
 from fabula.cli.opening import project_and_artefact, project_and_name, terminal_of
 from fabula.cli.options import ProjectOptions, bundled, maybe_artefact
 from fabula.cli.session import near
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.cli.verbs import opened
-from fabula.engine.journal import CallFilter
+from fabula.engine.journal import Call, CallFilter
 from fabula.project.folder import MAX_FILE
 from fabula.story.plan_file import read_plan
 from fabula.story.timeline import timeline_svg, timeline_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.app.past_calls import RemovedText
-    from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Call
     from fabula.verbs.versions import VersionList
+
 
 _WIDEST: Final = 160  # a longer line is hard to follow
 _UNKNOWN: Final = "order of time not known for all scenes"

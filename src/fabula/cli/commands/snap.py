@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -19,15 +20,12 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE, ProjectFolder
 from fabula.systems.snap.config import PUBLISHED
-from fabula.systems.snap.learning import SCALE, learn
-from fabula.systems.snap.scores import read_scores, row_of
+from fabula.systems.snap.learning import SCALE, LearnedWeights, learn
+from fabula.systems.snap.scores import ScoreRow, read_scores, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.stats.estimate import Estimate
-    from fabula.systems.snap.learning import LearnedWeights
-    from fabula.systems.snap.scores import ScoreRow
+
 
 _SYSTEM: Final = "snap"
 _DIGITS: Final = 4

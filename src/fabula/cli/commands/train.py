@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from fabula.app.training import ended_sentence, lower_rate
-from fabula.app.training_examples import ExamplesAsked, prepare, train_all
-from fabula.app.training_pairs import prepare_pairs, train_pairs
-from fabula.app.training_summaries import prepare_summaries, train_summariser
+from fabula.app.training import AnyWork, Trained, ended_sentence, lower_rate
+from fabula.app.training_examples import AgentWork, ExamplesAsked, TrainedAgent, prepare, train_all
+from fabula.app.training_pairs import PairWork, prepare_pairs, train_pairs
+from fabula.app.training_summaries import SummaryWork, prepare_summaries, train_summariser
 from fabula.base.errors import UsageError
 from fabula.base.files import no_file
 from fabula.cli.opening import terminal_of
@@ -21,25 +22,18 @@ from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
 from fabula.cli.stopping import StoppedError
 from fabula.cli.stories import folder_of
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.cli.training import TrainingProgress, cuts, given_values, interruptible, sizes
 from fabula.data.dialogsum import splits
 from fabula.engine.methods import settings_of, values_of
 from fabula.stats.estimate import Estimate, estimate_cells, figures
 from fabula.training.dpo import RIGHTLY
-from fabula.training.examples import CARD, read_card
+from fabula.training.examples import CARD, Kind, read_card
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.app.training import AnyWork, Trained
-    from fabula.app.training_examples import AgentWork, TrainedAgent
-    from fabula.app.training_pairs import PairWork
-    from fabula.app.training_summaries import SummaryWork
-    from fabula.cli.terminal import Terminal
-    from fabula.training.examples import Kind
     from fabula.training.report import LossDifference
     from fabula.training.running import TrainingOutcome
+
 
 _GB: Final = 1e9
 _BASE: Final = "smollm2"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -21,9 +22,8 @@ from fabula.project.folder import ProjectFolder
 from fabula.project.trust import Act, Trust, acts_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.cli.terminal import Terminal
+
 
 _LARGEST: Final = 2_000_000
 _NAME_ONE: Final = "Specify the folder of a project or study, or the file of an experiment."

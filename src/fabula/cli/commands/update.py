@@ -19,12 +19,11 @@ from fabula.cli.options import Choices, ProjectOptions, RunMemory, Where, Writin
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.typed import as_typed_here
-from fabula.project.folder import files_of
+from fabula.project.folder import FileChange, files_of
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
-    from fabula.project.folder import FileChange
 
 
 @bundled

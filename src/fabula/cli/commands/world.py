@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,21 +18,15 @@ from fabula.cli.opening import place_named, terminal_of
 from fabula.cli.options import ProjectOptions, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.cli.terminal import table
+from fabula.cli.terminal import Terminal, table
 from fabula.cli.typed import NAMED
 from fabula.project.folder import ProjectFolder
 from fabula.story import one_line
-from fabula.story.world import Entity, WorldState
+from fabula.story.world import Entity, Fact, FactConflict, WorldState
 from fabula.story.world.file import read_world, write_world
 from fabula.story.world.graph import graph_of, graphml, mermaid
 from fabula.verbs.base import as_data
 from fabula.verbs.world import WorldView
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fabula.cli.terminal import Terminal
-    from fabula.story.world import Fact, FactConflict
 
 _MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
 
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
-from fabula.craft.bertscore.scoring import Vectors
+from fabula.craft.bertscore.scoring import Embedder, Vectors
 from fabula.engine.roles import load_function
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.craft.bertscore.scoring import Embedder
 
 # The layer that agrees best with people, where the authors of BERTScore found one; else the last.
 LAYERS: Final = {

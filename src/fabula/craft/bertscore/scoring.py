@@ -5,6 +5,7 @@ The model behind it is handed in as an `Embedder`; everything here is numpy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -13,9 +14,8 @@ import numpy as np
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from numpy.typing import NDArray
+
 
 _ROWS: Final = 1024  # of the matrix of similarities held at a time
 

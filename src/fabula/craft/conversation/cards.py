@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ from fabula.story import slug
 from fabula.story.cards import (
     MAX_FILE_BYTES,
     CharacterCard,
+    Lorebook,
     cleaned,
     filled,
     parse_card,
@@ -26,12 +28,10 @@ from fabula.story.codex import Codex, codex_in
 from fabula.story.people import among
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.craft.conversation.turns import TurnKnowledge
     from fabula.engine.run import Run
-    from fabula.story.cards import Lorebook
     from fabula.story.personas import Persona
+
 
 FOLDER: Final = "cards"
 _WORLD: Final = "world-"  # before the names of files that hold lorebooks

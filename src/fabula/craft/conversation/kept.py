@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation.lines import Freedom, Parties, SpokenLine, SubPlan, Turn, Where, freedom_of
+from fabula.craft.conversation.lines import Cell, Freedom, Parties, SpokenLine, SubPlan, Turn, Where, freedom_of
 from fabula.craft.conversation.log import Known, Log, record_of, transcript
-from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker, played
+from fabula.craft.conversation.talk import State, Talk, answered, exchanged, next_speaker, played
 from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run, RunPlace
 from fabula.story import plain, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fabula.craft.conversation.lines import Cell
-    from fabula.craft.conversation.talk import Talk
     from fabula.engine.context import RunContext
+
 
 MoveKind: TypeAlias = Literal["say", "begin", "go_on", "another"]
 """A move: say something, let the character begin, let the story go on, draw another answer."""

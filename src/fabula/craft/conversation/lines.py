@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
 from fabula.base.html import Html, joined
@@ -13,9 +13,6 @@ from fabula.craft.packing import paragraphs
 from fabula.engine.replies.dialogue import read_said
 from fabula.models.budget import estimate_tokens
 from fabula.story.people import among
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 Summaries: TypeAlias = Mapping[str, str]  # what each of those who talk remembers of earlier cells, by name
 Freedom: TypeAlias = Literal["rails", "guided", "loose"]

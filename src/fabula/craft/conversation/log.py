@@ -7,24 +7,30 @@ cut off by a kill is left out and written over. What changes a conversation and 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import PRIVATE, append_synced, inside, plain_files, read_bytes, write_atomically, write_error
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation.lines import Parties, SpokenLine, SubPlan, Turn, freedom_of, witnessed
+from fabula.craft.conversation.lines import (
+    Freedom,
+    Parties,
+    PartyView,
+    SpokenLine,
+    SubPlan,
+    Turn,
+    Where,
+    freedom_of,
+    witnessed,
+)
 from fabula.craft.conversation.talk import State
 from fabula.engine.replies.dialogue import read_said
 from fabula.story import slug
 from fabula.story.people import among
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.craft.conversation.lines import Freedom, PartyView, Where
 
 FORMAT: Final = 1
 _LARGEST: Final = 200_000_000  # bytes of a log

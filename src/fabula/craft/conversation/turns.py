@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import RefusalError, ReplyError
-from fabula.craft.conversation.lines import latest_lines
-from fabula.engine.events import TextArrived
-from fabula.engine.replies.dialogue import (
-    SpokenTurn,
-    as_turn,
-    first_sentences,
-    read_coming,
-    read_said,
-)
+from fabula.craft.conversation.lines import Freedom, Parties, PartyView, SpokenLine, SubPlan, latest_lines
+from fabula.engine.events import Event, TextArrived
+from fabula.engine.replies.dialogue import SpokenTurn, as_turn, first_sentences, read_coming, read_said
 from fabula.engine.replies.turns import leaves_at
 from fabula.models.base import Message, Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from fabula.craft.conversation.lines import Freedom, Parties, PartyView, SpokenLine, SubPlan
-    from fabula.engine.events import Event
     from fabula.engine.run import Run
+
 
 _SHARE_READ: Final = 32  # of what has come of a reply; it is read again when so much more has come
 SURE: Final = 24  # characters of a message by which it is judged

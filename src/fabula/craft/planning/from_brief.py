@@ -9,6 +9,7 @@ model writes what happens in free text, and the rest later.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,29 +27,16 @@ from fabula.craft.planning.replies import (
     small_telling_type,
     telling_type,
 )
-from fabula.craft.planning.shared import (
-    ROLE,
-    WHOLE,
-    CastList,
-    checked,
-    free_name,
-    note,
-    outline,
-    planned_events,
-    typed,
-)
-from fabula.engine.run import side_by_side
+from fabula.craft.planning.shared import ROLE, WHOLE, CastList, checked, free_name, note, outline, planned_events, typed
+from fabula.engine.run import Run, side_by_side
 from fabula.story.codex import Codex, parse_codex, with_codex
-from fabula.story.plan import ARC, Event, Plan, ScenePlan
+from fabula.story.plan import ARC, Element, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.story.personas import Personas
-    from fabula.story.plan import Element
+
 
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
 WHERE: Final = f"{FOLDER}/{PLAN}.{SUFFIX}"

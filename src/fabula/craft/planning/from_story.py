@@ -8,13 +8,15 @@ read in windows that fit a prompt, each shown the cast and the scenes found so f
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.packing import grouped
 from fabula.craft.planning.replies import (
     MOST_IMPORTANCE,
+    Missed,
     PlannedEvent,
     ReadSceneReply,
     WholeSceneReply,
@@ -36,18 +38,11 @@ from fabula.craft.planning.shared import (
     says_the_same,
     typed,
 )
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.models.budget import estimate_tokens
-from fabula.story import Story, count_words, one_line
+from fabula.story import Brief, Story, count_words, one_line
 from fabula.story.plan import Plan, ScenePlan, story_time
 from fabula.story.sentences import paragraphs, sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fabula.craft.planning.replies import Missed
-    from fabula.engine.run import Run
-    from fabula.story import Brief
 
 _SHORT_WINDOW: Final = 6000  # tokens of story in one prompt, where a small model plans
 _WINDOW_SHARE: Final = 0.5  # of the planner's context

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
 from fabula.base.errors import PlanError
-from fabula.craft.planning.replies import PlannedCharacter
+from fabula.craft.planning.replies import PaperSheet, PlannedCharacter, PlannedEvent, There
 from fabula.craft.prose import clean_reply, reply_fault
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
 from fabula.story.people import among
-from fabula.story.personas import parse_personas, write_personas
-from fabula.story.plan import Character, Event, Presence
+from fabula.story.personas import Personas, parse_personas, write_personas
+from fabula.story.plan import Character, Event, Plan, Presence
 from fabula.story.plan_check import check_plan
 from fabula.story.plan_file import write_plan
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
-    from fabula.story.personas import Personas
-    from fabula.story.plan import Plan
+
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -8,24 +8,18 @@ story of any length in windows, and checks what it is told.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.planning.replies import ExtractedReply, PaperCastReply
+from fabula.craft.planning.replies import Extracted, ExtractedReply, PaperCastReply
 from fabula.craft.planning.shared import ROLE, WHOLE, CastList, checked, free_name, typed
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.models.budget import estimate_tokens
-from fabula.story import Story, count_words
+from fabula.story import Brief, Story, count_words
 from fabula.story.plan import Event, Plan, ScenePlan
 from fabula.story.scratchpad import Scratchpad
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.craft.planning.replies import Extracted
-    from fabula.engine.run import Run
-    from fabula.story import Brief
 
 _MOST: Final = 0.75  # of the planner's context that a story may fill; the rest is for the prompt and the reply
 

@@ -8,7 +8,9 @@ only added.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from fabula.engine.journal.artefacts import Artefacts, MadeArtefact, Version
@@ -17,9 +19,8 @@ from fabula.engine.journal.decisions import Decision, DecisionKind, Decisions, D
 from fabula.engine.journal.store import FORMAT, JournalStore, make_small
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
+
 
 __all__ = [
     "FORMAT",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.characters import readable
-from fabula.engine.journal.store import digest_of, storing
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.engine.journal.store import JournalStore
+from fabula.engine.journal.store import JournalStore, digest_of, storing
 
 _VERSIONS: Final = "SELECT v.path, t.body, v.source, v.at, v.run, v.id FROM version v JOIN text t ON t.hash = v.text"
 

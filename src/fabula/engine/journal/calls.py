@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from fabula.engine.events import CallPlace, Removed
-from fabula.engine.journal.store import LAST, digest_of, storing
-from fabula.models.base import Reply, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.engine.journal.store import JournalStore
-    from fabula.models.base import Request
+from fabula.engine.journal.store import LAST, JournalStore, digest_of, storing
+from fabula.models.base import Reply, Request, Usage
 
 Speaker: TypeAlias = Literal["system", "user", "assistant"]
 _PERFORMERS: Final = (

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from fabula.base.characters import readable
-from fabula.engine.journal.store import digest_of, storing
-
-if TYPE_CHECKING:
-    from fabula.engine.journal.store import JournalStore
+from fabula.engine.journal.store import JournalStore, digest_of, storing
 
 DecisionKind: TypeAlias = Literal[
     "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",

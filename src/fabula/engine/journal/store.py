@@ -10,20 +10,18 @@ import os
 import secrets
 import shutil
 import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.base.files import PRIVATE, sync_folder, write_error
 from fabula.base.remembering import remembered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 FORMAT: Final = 6
 """The format of keys and tables. No other format was ever released, so only this one is read."""

@@ -9,14 +9,12 @@ count only next to a word of the writing task, and never inside quotation marks.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from fabula.base.remembering import remembered
 from fabula.engine.replies import foreign_chatter
 from fabula.story.speech import OPENING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _TASK: Final = (
     r"(?:story|stories|narrative|section|part|exposition|rising action|climax|falling action|resolution|continuation|"

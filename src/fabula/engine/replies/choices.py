@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from fabula.engine.replies.problem import ReplyProblem
 from fabula.story.sentences import sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _I: Final = re.IGNORECASE
 _EDGE: Final = " \t\n\"'“”‘’*_`.,;:!()[]<>#"

@@ -9,16 +9,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.remembering import remembered
 from fabula.engine.replies.problem import ReplyProblem
 from fabula.engine.replies.turns import called, named
 from fabula.story.sentences import paragraphs, sentences, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _I: Final = re.IGNORECASE
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | _I)

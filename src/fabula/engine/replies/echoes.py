@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from fabula.engine.replies.loops import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 _GRAM: Final = 5
 _PARAGRAPH_WORDS: Final = 8

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.problem import ReplyProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.remembering import remembered
 from fabula.story.speech import SAYS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TURNED: Final = "¡¿"
 _BLANKLESS: Final = frozenset({"zh", "ja", "ko"})  # no border of a word that a pattern knows

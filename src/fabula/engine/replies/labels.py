@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
 
 from fabula.engine.replies.problem import ReplyProblem
 from fabula.story.sentences import sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LABELS: Final = {"A>>B": 2, "A>B": 1, "A=B": 0, "B>A": -1, "B>>A": -2}
 Place: TypeAlias = Literal["start", "end"]

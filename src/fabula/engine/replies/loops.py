@@ -10,16 +10,14 @@ the length of the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.story.sentences import Span, spans
 from fabula.story.speech import unclosed
 from fabula.story.words import CHARACTERS, SIGNS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LETTERS: Final = rf"(?:[^\W_{CHARACTERS}]|[{SIGNS}])+"
 # Two Chinese or Japanese characters make about one word.

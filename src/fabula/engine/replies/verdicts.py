@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from fabula.engine.replies.problem import ReplyProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SIDES: Final = ("A", "B", "Same")
 

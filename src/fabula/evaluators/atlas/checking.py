@@ -6,6 +6,7 @@ Missing replies are counted and reported. They never end the check.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,14 +19,13 @@ from fabula.models.budget import estimate_tokens
 from fabula.models.prompt_text import json_instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
     from fabula.evaluators.atlas.findings import AtlasFinding, Proposal
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
+
 
 T = TypeVar("T")
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.craft.matching import parse_finding
 from fabula.evaluators.atlas.findings import same_claim
 from fabula.story import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 FILE: Final = "findings-dismissed.jsonl"
 _MOST_BYTES: Final = 20_000_000

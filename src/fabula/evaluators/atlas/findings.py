@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -12,9 +13,8 @@ from fabula.craft.quoting import normalised
 from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from fabula.continuity import Passage
+
 
 CATEGORIES: Final[Mapping[str, str]] = {
     "name": "what somebody or something is called",

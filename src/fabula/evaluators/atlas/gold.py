@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
@@ -17,13 +18,8 @@ from fabula.craft.stems import stem
 from fabula.evaluators.atlas.planted import PlantedErrors, is_planted, planted_in
 from fabula.measure.report import Row
 from fabula.stats.classification import Confusion
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.shares import share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from fabula.stats.estimate import Scored
 
 MAX_BYTES: Final = 20_000_000
 STRICT: Final = 0.35

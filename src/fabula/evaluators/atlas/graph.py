@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +12,11 @@ from fabula.story.world import graph as world
 from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from fabula.continuity import Passage
     from fabula.evaluators.atlas.findings import AtlasFinding
     from fabula.evaluators.atlas.quoting import StoryText
     from fabula.story.world.graph import Graph
+
 
 EVENT: Final = "Event"
 ENTITY_TYPES: Final = ("Character", "Location", "TimePoint", "Object", "Vehicle", "Concept")

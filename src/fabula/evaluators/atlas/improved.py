@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -18,35 +19,32 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fabula.craft.packing import ELLIPSIS, overlap
 from fabula.craft.raters import mark_for
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.evaluators.atlas.algorithm import checked_by
-from fabula.evaluators.atlas.checking import LARGEST_BATCH
-from fabula.evaluators.atlas.config import Ours
+from fabula.evaluators.atlas.checking import LARGEST_BATCH, StoryCheck
+from fabula.evaluators.atlas.config import Config, Ours
 from fabula.evaluators.atlas.findings import CATEGORIES, LONG, STEM, AtlasFinding, claim_key, keyed, same_focus, stems
-from fabula.evaluators.atlas.quoting import word_spans
+from fabula.evaluators.atlas.quoting import Paragraph, word_spans
 from fabula.evaluators.atlas.replies import (
     ERROR,
     READER_DECISIONS,
     SURE,
     SUSPECTED,
+    DecisionReply,
+    NoteReply,
     PartReading,
     ReaderReply,
+    SuspicionReply,
     VerifierDecisions,
 )
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from fabula.continuity import Passage
-    from fabula.engine.run import Run
-    from fabula.evaluators.atlas.checking import StoryCheck
-    from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.quoting import Paragraph
-    from fabula.evaluators.atlas.replies import DecisionReply, NoteReply, SuspicionReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
+
 
 Reads = TypeVar("Reads", bound=ReaderReply)
 

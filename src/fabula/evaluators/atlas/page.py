@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from fabula.base.html import Html, bullets, details, html_table, joined, paragraph, text
 from fabula.measure.report.page import Section, how_list, page
 from fabula.stats.estimate import figures
 from fabula.story import one_line, readable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _COUNTS: Final = ("of these inside one scene", "root causes", "findings per 10,000 words")
 _MARKUP: Final = {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>#"}

@@ -5,21 +5,17 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fabula.continuity import Passage
+from fabula.continuity import NumberedScene, Passage
 from fabula.continuity.scenes import is_headed
 from fabula.craft.quoting import quoted_parts
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
 from fabula.story.sentences import paragraph_spans, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from fabula.continuity import NumberedScene
 
 NEARLY: Final = 0.8  # token F1 of the best window: models change a word or two when they copy
 _STRETCH, _GAP = 3, 40  # words that a quotation with words left out may reach over: so many for each, and so many more

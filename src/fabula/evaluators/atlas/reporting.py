@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import ErrorFinding
 from fabula.craft.measuring import share_of_yes
-from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE
-from fabula.evaluators.atlas.findings import AtlasFinding
-from fabula.evaluators.atlas.gold import QuotedError, accuracies, rows
-from fabula.evaluators.atlas.planted import PlantedErrors, Quoting, score
+from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, WHOLE_FILE, StoryCheck
+from fabula.evaluators.atlas.findings import AtlasFinding, Proposal
+from fabula.evaluators.atlas.gold import Gold, QuotedError, accuracies, rows
+from fabula.evaluators.atlas.planted import PlantedErrors, PlantedScore, Quoting, score
 from fabula.evaluators.atlas.replies import SUSPECTED
 from fabula.measure.report import Report, Row
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import count_of
 from fabula.stats.shares import share
 from fabula.story import one_line
 from fabula.story.language import has_capitals, language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from fabula.continuity import Scenes
-    from fabula.evaluators.atlas.checking import StoryCheck
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Proposal
-    from fabula.evaluators.atlas.gold import Gold
-    from fabula.evaluators.atlas.planted import PlantedScore
     from fabula.stats.classification import Confusion
-    from fabula.stats.estimate import Scored
+
 
 _FOREIGN: Final = "The prompts are in English, and how well a model reads other languages was not measured."
 _PAIR: Final = 2

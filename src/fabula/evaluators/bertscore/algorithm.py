@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fabula.craft.bertscore.embedders import open_embedder
-from fabula.craft.bertscore.scoring import encoded, matched
+from fabula.craft.bertscore.scoring import Embedder, Vectors, encoded, matched
 from fabula.craft.measuring import checked, measured_report
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.craft.bertscore.scoring import Embedder, Vectors
     from fabula.engine.run import Run
     from fabula.evaluators.bertscore.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
+
 
 _WHATS = ("bertscore", "bertscore/precision", "bertscore/recall")
 

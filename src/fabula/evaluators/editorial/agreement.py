@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.levels import LEVELS
 from fabula.craft.measuring import share_of_yes
 from fabula.evaluators.editorial.report import Annotation
-from fabula.measure.report import Row
+from fabula.measure.report import Report, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.measure.ratings import Rating
-    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
+
 
 ACCEPT: Final = "accept/"
 _ANSWERS: Final = {"yes": True, "true": True, "accept": True, "no": False, "false": False, "reject": False}

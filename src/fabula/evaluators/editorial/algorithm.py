@@ -6,30 +6,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.remembering import remembered
-from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
+from fabula.craft.levels import CATEGORIES, ReadingPassage, drawn, fractions, levels_in, passages_of
 from fabula.craft.measuring import check_numbers
 from fabula.craft.quoting import Quotable, normalised
 from fabula.craft.raters import mark_for, reply_or_why, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.evaluators.editorial.report import NOT_QUOTED, Annotation, PassageRead, annotation_id, report_of
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.craft.levels import ReadingPassage
-    from fabula.engine.run import Run
     from fabula.evaluators.editorial.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
+
 
 ROLE: Final = "editor"
 _SHORT_REPLY: Final = 2000  # tokens of a small editor's reply

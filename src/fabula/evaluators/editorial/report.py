@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.levels import CATEGORIES, passages_of
+from fabula.craft.levels import CATEGORIES, Level, ReadingPassage, passages_of
 from fabula.craft.measuring import difference_rows, lost_note, mean_rows, story_rows
 from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import count_of, share_among
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.craft.levels import Level, ReadingPassage
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
-    from fabula.stats.estimate import Scored
+
 
 RUBRIC: Final = "editorial-1"
 ALL: Final = "all levels"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field
 
-from fabula.continuity import scenes_of
+from fabula.continuity import NumberedScene, scenes_of
 from fabula.craft.measuring import check_numbers, checked
 from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for, rating_of, reply_or_why
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.measure.report import Report, Row
 from fabula.models.base import Sampling
 from fabula.stats.estimate import Unscored
@@ -27,13 +28,10 @@ from fabula.story.world.facts import MAX_NAME, MAX_TEXT
 from fabula.story.world.file import write_world
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fabula.continuity import NumberedScene
-    from fabula.engine.run import Run
     from fabula.evaluators.facts.config import Config
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
+
 
 EVALUATOR: Final = "facts"
 RUBRIC: Final = "facts-1"

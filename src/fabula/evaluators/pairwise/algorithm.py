@@ -11,6 +11,7 @@ verdicts. `report.ranked` makes the matrix of wins W and the strengths from them
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -18,20 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.craft.raters import NO_ANSWER, mark_for, rating_of
 from fabula.engine.replies import SIDES, ReplyProblem, read_verdicts
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.evaluators.pairwise.criteria import CRITERIA, OVERALL, RUBRIC, label, questions_in
 from fabula.evaluators.pairwise.report import ranked
-from fabula.measure.ratings import SAME
+from fabula.measure.ratings import SAME, Rating
 from fabula.models.base import Reply, Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from fabula.engine.run import Run
     from fabula.evaluators.pairwise.config import Config
     from fabula.measure.items import Item
-    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+
 
 ROLE: Final = "judge"
 WRITTEN: Final = "written, read from the ending"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RUBRIC: Final = "pairwise-1"
 OVERALL: Final = "overall"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabula.base.html import bullets, details, figure, html_table, joined, paragraph, quotation
+from fabula.base.html import Html, bullets, details, figure, html_table, joined, paragraph, quotation
 from fabula.measure.report.page import Section, differences_table, how_list, page
 from fabula.measure.report.pictures import intervals_svg, matrix_svg
 from fabula.stats.estimate import Estimate, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.base.html import Html
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report, Row
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,8 @@ import numpy as np
 from fabula.base.errors import UsageError
 from fabula.craft.measuring import lost_note
 from fabula.evaluators.pairwise.verdicts import (
+    PairChoice,
+    PairwiseChoice,
     choices_in,
     counted_comparisons,
     is_side_by_side,
@@ -21,15 +24,10 @@ from fabula.evaluators.pairwise.verdicts import (
 from fabula.measure.report import DIFFERENCE, Report, Row
 from fabula.stats.agreement import agreement
 from fabula.stats.baselines import constant, orderings
-from fabula.stats.comparisons import (
-    TIE,
-    first_position_rate,
-    order_consistency,
-    tie_share,
-)
+from fabula.stats.comparisons import TIE, Comparison, first_position_rate, order_consistency, tie_share
 from fabula.stats.differences import MOST, as_said
 from fabula.stats.equal_length import at_equal_length
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import share_of
 from fabula.stats.power import WANTED, least_shown, prompts_needed, variance_parts
 from fabula.stats.ranking import rank_systems
@@ -37,13 +35,8 @@ from fabula.stats.verdicts import preferred
 from fabula.story import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.evaluators.pairwise.config import Config
-    from fabula.evaluators.pairwise.verdicts import PairChoice, PairwiseChoice
     from fabula.measure.ratings import Rating
-    from fabula.stats.comparisons import Comparison
-    from fabula.stats.estimate import Scored
 
 
 def ranked(

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.replies import SIDES
 from fabula.evaluators.pairwise.config import MARGIN
-from fabula.measure.ratings import SAME
+from fabula.measure.ratings import SAME, Rating
 from fabula.stats.comparisons import TIE, Comparison
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.measure.ratings import Rating
 
 _BOTH: Final = 2
 _LEAST: Final = 1e-9  # so that the logarithm of a probability that was not seen is finite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,13 @@ from fabula.base.errors import UnknownNameError
 from fabula.craft.measuring import checked, measured_report
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.engine.run import Run
     from fabula.evaluators.rouge.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 from math import factorial
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -20,18 +21,16 @@ from fabula.craft.measuring import check_numbers
 from fabula.craft.raters import mark_for, reply_or_why, too_long
 from fabula.engine.methods import values_of
 from fabula.engine.replies import short
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.evaluators.rubric.report import OVERALL, PassageSet, RubricScores, report_of
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.engine.run import Run
     from fabula.evaluators.rubric.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
+
 
 ROLE: Final = "judge"
 LABELS: Final = "ABCDEFGHIJKL"

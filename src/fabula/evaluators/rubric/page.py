@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fabula.base.html import Html, details, figure, html_table, joined
@@ -10,8 +11,6 @@ from fabula.measure.report.page import Section, report_section
 from fabula.measure.report.pictures import intervals_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.measure.report import Report
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fabula.craft.levels import CATEGORIES
+from fabula.craft.levels import CATEGORIES, Level, ReadingPassage
 from fabula.craft.measuring import difference_rows, lost_note, mean_rows, stories_data
 from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.intervals import mean_of, share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.craft.levels import Level, ReadingPassage
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
-    from fabula.stats.estimate import Scored
+
 
 EVALUATOR: Final = "rubric"
 OVERALL: Final = "overall"

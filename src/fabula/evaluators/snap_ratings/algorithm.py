@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.measuring import check_numbers, check_samples, checked
 from fabula.craft.raters import NO_ANSWER, mark_for, rating_of, source_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, read_score
-from fabula.engine.run import side_by_side
-from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING, criteria_in
+from fabula.engine.run import Run, side_by_side
+from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING, Criterion, criteria_in
 from fabula.evaluators.snap_ratings.report import EVALUATOR, report_of
 from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from fabula.engine.run import Run
     from fabula.evaluators.snap_ratings.config import Config, Paper
-    from fabula.evaluators.snap_ratings.criteria import Criterion
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+
 
 ROLE: Final = "judge"
 RUBRIC: Final = "snap-1"

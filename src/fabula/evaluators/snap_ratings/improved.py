@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
@@ -10,18 +11,16 @@ from fabula.base.errors import ReplyError
 from fabula.base.remembering import remembered
 from fabula.engine.replies import short
 from fabula.evaluators.snap_ratings.algorithm import ROLE, fields_of, rated, rating
-from fabula.evaluators.snap_ratings.criteria import HIGH
+from fabula.evaluators.snap_ratings.criteria import HIGH, Criterion
 from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.engine.run import Run
     from fabula.evaluators.snap_ratings.config import Config, Paper
-    from fabula.evaluators.snap_ratings.criteria import Criterion
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+
 
 NUMBERS: Final = "rating 1 to 5 after a reason"
 _SHORT_REASON: Final = 400  # tokens of a small judge's reply with a reason

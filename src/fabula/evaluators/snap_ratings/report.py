@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.measuring import mean_rows, measured_report
 from fabula.craft.raters import source_of
 from fabula.craft.trivial import order_rows
-from fabula.evaluators.snap_ratings.criteria import HIGH, LOW
-from fabula.measure.report import Row
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.evaluators.snap_ratings.criteria import HIGH, LOW, Criterion
+from fabula.measure.report import Report, Row
+from fabula.stats.estimate import Estimate, Scored, Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.evaluators.snap_ratings.criteria import Criterion
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
-    from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
+
 
 EVALUATOR: Final = "snap-ratings"
 _MIDDLE: Final = 3.0

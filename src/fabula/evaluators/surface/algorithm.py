@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
@@ -11,20 +12,17 @@ from fabula.craft.measuring import checked, measured_report
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
 from fabula.evaluators.surface.repetition import INTRA, in_case, inter_rows, intra, overlap, trigrams
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.story.language import language_of, name_of
 from fabula.story.sentences import paragraph_spans, sentences
 from fabula.story.speech import spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.craft.tokens import Tokeniser
     from fabula.engine.run import Run
     from fabula.evaluators.surface.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
 
 
 ARTICLES: Final = frozenset({"a", "an", "the"})

@@ -7,17 +7,16 @@ than once, of all distinct ones. Novelty-n: distinct n-grams that are not in the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.tokens import tokeniser
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.story.words import ngrams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.measure.items import Item
-    from fabula.stats.estimate import Scored
+
 
 _ORDERS: Final = (1, 2, 3)
 

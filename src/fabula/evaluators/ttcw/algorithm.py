@@ -11,6 +11,7 @@ section 3.1 is in `making/`. The README says where the rest of the paper is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -18,23 +19,19 @@ from fabula.base.errors import UsageError
 from fabula.craft.raters import NO_ANSWER, rating_of
 from fabula.engine.methods import values_of
 from fabula.engine.replies import ReplyProblem, label_of, read_label, read_yes_no
-from fabula.engine.run import side_by_side
-from fabula.evaluators.ttcw.bank import read_bank
+from fabula.engine.run import Run, side_by_side
+from fabula.evaluators.ttcw.bank import Bank, CreativityTest, read_bank
 from fabula.evaluators.ttcw.report import Result, report_of
 from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, passed, value_of
 from fabula.measure.items import Item
-from fabula.models.base import Sampling
+from fabula.models.base import Reply, Sampling
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.engine.run import Run
-    from fabula.evaluators.ttcw.bank import Bank, CreativityTest
     from fabula.evaluators.ttcw.config import Config, MethodName, Paper
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
-    from fabula.models.base import Reply
+
 
 # How a story is shown: "alone" by the plain method. These words are in the paths of recorded calls.
 Place: TypeAlias = Literal["alone", "reference-first", "candidate-first"]

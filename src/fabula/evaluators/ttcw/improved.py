@@ -6,25 +6,23 @@ outcomes and scores are those of the paper (`algorithm.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.raters import NO_ANSWER
 from fabula.engine.methods import values_of
-from fabula.engine.run import side_by_side
-from fabula.evaluators.ttcw.algorithm import ROLE, answered, calls_of, check, read, scored
+from fabula.engine.run import Run, side_by_side
+from fabula.evaluators.ttcw.algorithm import ROLE, TestCall, answered, calls_of, check, read, scored
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.engine.run import Run
-    from fabula.evaluators.ttcw.algorithm import TestCall
     from fabula.evaluators.ttcw.config import Config, Paper
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+
 
 _SHORT_REPLY: Final = 1024  # tokens of a small judge's reply
 

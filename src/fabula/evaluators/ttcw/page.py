@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabula.base.html import Html, details, figure, html_table, joined, quotation, text
 from fabula.measure.report.page import Section, report_section
 from fabula.measure.report.pictures import intervals_svg
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, Scored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
-    from fabula.stats.estimate import Scored
 
 
 def sections_of(report: Report) -> Iterator[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
@@ -9,17 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.craft.measuring import difference_rows, mean_rows, prompt_of, share_of_yes, stories_data
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.shares import wilson
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.evaluators.ttcw.bank import Bank, CreativityTest
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
-    from fabula.stats.estimate import Scored
+
 
 SCORE: Final = "score"
 OWN_WORDING: Final = (

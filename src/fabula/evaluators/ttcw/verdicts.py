@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from fabula.measure.ratings import Rating
+
 
 EVALUATOR: Final = "ttcw"
 REFERENCE: Final = "reference:"  # begins the id of a reference among a rating's items

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +13,10 @@ from fabula.base.html import bullets, html_table, joined
 from fabula.stats.estimate import Figure, estimate_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from pandas import DataFrame
 
     from fabula.measure.ratings import Rating
+
 
 FORMAT: Final = 1
 DIFFERENCE: Final = "difference/"

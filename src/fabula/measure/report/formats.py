@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.characters import readable
 from fabula.base.extras import extra
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _LATEX: Final = str.maketrans(
     {

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.html import Html, bullets, details, html_table, joined, text
-from fabula.measure.report import DIFFERENCE
+from fabula.measure.report import DIFFERENCE, Report, Row
 from fabula.stats.estimate import Estimate, estimate_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from fabula.measure.report import Report, Row
 
 _LEAST_P: Final = 0.001
 # No script runs but the page's own, and nothing is fetched, whatever a later change lets through.

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.html import text
-from fabula.stats.estimate import Estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fabula.stats.estimate import Scored
+from fabula.stats.estimate import Estimate, Scored
 
 _STYLE: Final = (
     "text{font:13px system-ui,sans-serif;fill:#1d1d1f}.p-faint{fill:#6a6a70}.p-line{stroke:#dcdce0}"

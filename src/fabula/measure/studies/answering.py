@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
@@ -21,13 +23,7 @@ from fabula.base.files import PRIVATE, append_synced, read_text, write_atomicall
 from fabula.base.version import __version__
 from fabula.measure.ratings import MAX_RATINGS_BYTES, Rating, read_ratings, write_ratings
 from fabula.measure.ratings import SAME as SAME_ITEM
-from fabula.measure.studies.study import SAME, SIDES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.measure.studies.study import Study, StudyAnswer, Task
+from fabula.measure.studies.study import SAME, SIDES, Study, StudyAnswer, Task
 
 POOR: Final = "both poor"
 LONGEST: Final = 4000

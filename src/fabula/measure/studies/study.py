@@ -13,11 +13,12 @@ import secrets
 import tomllib
 from base64 import urlsafe_b64encode
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -26,9 +27,6 @@ from fabula.base.files import PRIVATE, inside, make_folder, no_file, read_bytes,
 from fabula.base.invalid import fault_of, sentence
 from fabula.base.tomltext import parse
 from fabula.story import count_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 Kind: TypeAlias = Literal["pairwise", "chat", "findings", "comments", "rubric"]
 Scale: TypeAlias = Literal["sides", "1-5", "labels"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,15 +17,13 @@ from fastapi.responses import Response
 from fabula.app.bills import Estimate
 from fabula.server.api.depends import ProjectName, ShelfDep, StateDep, WorkspaceDep
 from fabula.server.runs.record import RunRecord
-from fabula.verbs.base import File, adapter, every
+from fabula.verbs.base import File, Verb, adapter, every
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fabula.server.state import StudioState
-    from fabula.verbs.base import Verb
     from fabula.verbs.doors import Door
     from fabula.verbs.home import Home, Project
+
 
 _FILE: Final = "application/octet-stream"
 """The media type of all files. Generated clients know it, and it does not depend on the format of the file."""

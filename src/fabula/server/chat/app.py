@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,17 +19,11 @@ from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.models.base import NOTHING_USED
 from fabula.server.chat.clients import chore_in
-from fabula.server.chat.projects import OVER, TurnRequest
+from fabula.server.chat.projects import OVER, ServedProjects, TurnRequest
 from fabula.server.chat.turns import ChatOutcome, Meter, measured
 from fabula.server.chat.wire import ChatRequest, Envelope, model_body, requested_turn
 from fabula.server.faults import SURPRISE, ErrorBody, FaultBody, of_status, problem_of, problem_of_fields
-from fabula.server.gate import SILENT, AccessTokens, Bounds, Gate, Rates
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from fabula.server.chat.projects import ServedProjects
-    from fabula.server.gate import App
+from fabula.server.gate import SILENT, AccessTokens, App, Bounds, Gate, Rates
 
 _LOG: Final = logging.getLogger("fabula.server")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.server.chat.wire import ChatMessage
+
 
 _READ: Final = 4000  # characters at each end of a message that show what it wants
 _FORM: Final = re.compile(r"\s{0,20}#{1,4} Task:", re.IGNORECASE)

@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import plain_files
 from fabula.base.remembering import remembered
 from fabula.craft import CONVERSATIONS
-from fabula.craft.conversation import Log, Parties, log_file
+from fabula.craft.conversation import Log, Parties, Turn, log_file
 from fabula.craft.conversation.kept import LONGEST
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from fabula.craft.conversation import Turn
 
 PREFIX: Final = "plain-"
 SILENCE: Final = "(The scene ends.)"  # a character that only ends a cell says nothing, but clients need some text

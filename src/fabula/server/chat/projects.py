@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -10,25 +11,20 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.conversation import Parties
+from fabula.craft.conversation import Conversation, Parties, Talk, Turn
 from fabula.craft.conversation.kept import LONGEST
 from fabula.engine.run import Run
 from fabula.server.chat.clients import NoTurnError, check_no_command
-from fabula.server.chat.histories import PREFIX, Branches, ConversationGroup, exchange_of, prepare, same
+from fabula.server.chat.histories import PREFIX, Branches, ConversationGroup, Exchange, exchange_of, prepare, same
 from fabula.server.chat.scenes import AND, MOST, SceneChange, hyphened, joined, naming, ordered, spoken, unnamed
-from fabula.server.chat.turns import ChatOutcome
-from fabula.server.chat.wire import LONGEST_ID, LONGEST_MODEL
+from fabula.server.chat.turns import ChatOutcome, OnPiece
+from fabula.server.chat.wire import LONGEST_ID, LONGEST_MODEL, RequestedTurn
 from fabula.story import slug
 from fabula.story.people import among, each_once, present_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
     from fabula.app.conversing import Conversing
-    from fabula.craft.conversation import Conversation, Talk, Turn
-    from fabula.server.chat.histories import Exchange
-    from fabula.server.chat.turns import OnPiece
-    from fabula.server.chat.wire import RequestedTurn
+
 
 MODEL: Final = "fabula/"
 PLAYER: Final = "player"

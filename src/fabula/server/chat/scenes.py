@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,11 +13,10 @@ from fabula.story import slug
 from fabula.story.people import among
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fabula.craft.conversation import Conversation, Parties, Turn
     from fabula.server.chat.turns import OnPiece
     from fabula.server.chat.wire import RequestedTurn
+
 
 AND: Final = "+"  # between the characters in the name of a model
 MOST: Final = 12  # the maximum number of characters of a scene

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from fabula.engine.events import CallFinished
+from fabula.engine.events import CallFinished, Event
 from fabula.models.base import NOTHING_USED, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from fabula.craft.conversation import Turn, Where
-    from fabula.engine.events import Event
+
 
 T = TypeVar("T")
 

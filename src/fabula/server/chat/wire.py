@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -11,9 +12,8 @@ from fabula.base.errors import UsageError
 from fabula.server.chat.histories import Exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.models.base import Usage
+
 
 LONGEST_ID: Final = 200
 LONGEST_MODEL: Final = 500

@@ -12,17 +12,15 @@ import json
 import os
 from bisect import bisect_right
 from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.base.files import PRIVATE, append_synced, lock, make_folder, write_atomically, write_error
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
 Source: TypeAlias = tuple[str, str]
 """The folder of a project and a run in it, or two empty strings for the server itself."""

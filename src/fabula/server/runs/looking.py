@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
 
 _LOG: Final = logging.getLogger("fabula.server")
 AFTER_FAILURE: Final = 2.0  # seconds until the next attempt

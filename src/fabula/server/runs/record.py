@@ -8,17 +8,15 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Container, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabula.base.errors import FabulaError, PausedError, UsageError, kind_of
 from fabula.base.files import PRIVATE, inside, make_folder, read_text, write_atomically
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-    from pathlib import Path
 
 State: TypeAlias = Literal["queued", "running", "waits", "finished", "stopped", "failed", "killed"]
 

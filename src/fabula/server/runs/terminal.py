@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import FabulaError
@@ -19,9 +21,6 @@ from fabula.server.runs.feed import EVENTS, events_in
 from fabula.server.runs.record import RUNS, RunRecord, end_of, forget_old, new_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from fabula.engine.events import Event
 
 

@@ -16,7 +16,7 @@ from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.server.api import PREFIX, routers
 from fabula.server.api.shared_schemas import with_shared
-from fabula.server.browser import Browser
+from fabula.server.browser import Browser, Keys, Names
 from fabula.server.faults import UNEXPECTED, ErrorBody, problem_for_author, problem_of_fields
 from fabula.server.gate import SILENT, Bounds
 from fabula.server.repeating import HEADER, Once
@@ -30,7 +30,6 @@ from fabula.verbs.home import Home
 if TYPE_CHECKING:
     from fastapi.routing import APIRoute
 
-    from fabula.server.browser import Keys, Names
 
 _LOG: Final = logging.getLogger("fabula.server")
 BOUNDS: Final = Bounds(body=20_000_000, shorter="a shorter text")

@@ -10,10 +10,11 @@ import asyncio
 import json
 import logging
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 import nh3
@@ -26,21 +27,13 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from fabula.base.errors import FabulaError, UsageError
-from fabula.measure.studies.answering import LONGEST, POOR, Seen, Sent
-from fabula.measure.studies.study import ORGANISER, SIDES
+from fabula.measure.studies.answering import LONGEST, POOR, Answers, Seen, Sent
+from fabula.measure.studies.study import ORGANISER, SIDES, Study, Task
 from fabula.server.browser import Browser, Names
 from fabula.server.faults import ErrorBody
-from fabula.server.gate import SILENT, Bounds
-from fabula.server.study.conversations import ConversationError
+from fabula.server.gate import SILENT, App, Bounds
+from fabula.server.study.conversations import ConversationError, RatersConversations
 from fabula.story import plain, readable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from fabula.measure.studies.answering import Answers
-    from fabula.measure.studies.study import Study, Task
-    from fabula.server.gate import App
-    from fabula.server.study.conversations import RatersConversations
 
 _HERE: Final = Path(__file__).parent
 BOUNDS: Final = Bounds(body=200_000, shorter="a shorter text")

@@ -9,25 +9,23 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from fabula.app.conversing import conversing
+from fabula.app.conversing import Conversing, conversing
 from fabula.app.studies import character, character_settings
 from fabula.base.errors import UsageError
 from fabula.base.files import PRIVATE, make_folder, write_atomically
-from fabula.craft.conversation import Log, Parties
+from fabula.craft.conversation import Conversation, Log, Parties
 from fabula.project.folder import ProjectFolder
 from fabula.story import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from fabula.app.conversing import Conversing
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Conversation
     from fabula.measure.studies.study import Study, StudyItem, Task
+
 
 _CONVERSATION: Final = "conversation"
 _PROJECT: Final = "project"

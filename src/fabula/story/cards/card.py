@@ -8,8 +8,10 @@ import codecs
 import io
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes
@@ -17,10 +19,6 @@ from fabula.story import one_line
 from fabula.story.cards import png
 from fabula.story.cards.lorebook import Lorebook
 from fabula.story.cards.texts import cleaned, filled, parse_json, write_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 MAX_FILE_BYTES: Final = 32_000_000
 MAX_JSON_BYTES: Final = 8_000_000

@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_bytes
 from fabula.models.budget import estimate_tokens
 from fabula.story.cards.texts import cleaned, parse_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 Position: TypeAlias = Literal["before", "after"]
 

@@ -8,19 +8,15 @@ saved as a card can be restored unchanged. Other extensions of a card are ignore
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.story import one_line
 from fabula.story.cards.card import CharacterCard
 from fabula.story.cards.texts import cleaned
-from fabula.story.personas import KEY, MAX_TEXT, Persona, scalar
+from fabula.story.personas import KEY, MAX_TEXT, Persona, Scalar, scalar
 from fabula.story.plan import Character
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fabula.story.personas import Scalar
 
 PLAYER: Final = "the player"
 OURS: Final = "fabula"

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 MAX_CHUNKS: Final = 20_000

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_DEPTH: Final = 64
 _MACRO: Final = re.compile(

@@ -5,20 +5,19 @@ Slow imports are delayed until a format is rendered, because most commands do no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UnknownNameError
-from fabula.base.plugins import plugins
+from fabula.base.plugins import Plugins, plugins
 from fabula.story.export import docx, epub, fdx, fountain, odt, plain, rtf
 from fabula.story.export.meta import Meta
 from fabula.story.export.prose import without_comments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fabula.base.plugins import Plugins
     from fabula.story import Story
+
 
 __all__ = ["LISTED", "Format", "Meta", "find", "formats", "without_comments"]
 

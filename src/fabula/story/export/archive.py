@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can hold
 _UNIX = 3

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.story.export import pages
 from fabula.story.export.archive import pack
-from fabula.story.export.prose import clean
+from fabula.story.export.prose import StyledSpan, clean
 
 if TYPE_CHECKING:
     from fabula.story import Story
     from fabula.story.export.meta import Meta
-    from fabula.story.export.prose import StyledSpan
+
 
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _W: Final = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from fabula.story import one_line
+from fabula.story import Scene, Story, one_line
 from fabula.story.export.archive import pack
-from fabula.story.export.meta import title_for_readers
+from fabula.story.export.meta import Meta, title_for_readers
 from fabula.story.export.prose import Block, StyledSpan, chapters, clean, inline, title_of
 from fabula.story.printed import printed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.story import Scene, Story
-    from fabula.story.export.meta import Meta
 
 _ROOT = "EPUB"
 _RIGHT_TO_LEFT = frozenset({"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"})

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from fabula.story import one_line, plain
+from fabula.story import Story, one_line, plain
 from fabula.story.export import fountain
 from fabula.story.export.plain import as_written
 from fabula.story.export.prose import clean, inline_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.story import Story
     from fabula.story.export.meta import Meta
+
 
 _HIDDEN: Final = re.compile(r"/\*(?:(?!\*/|/\*).)*+\*/|\[\[(?:(?!\]\]|\[\[).)*+\]\]", re.DOTALL)
 _FIELD: Final = re.compile(

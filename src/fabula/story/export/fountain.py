@@ -9,20 +9,13 @@ differently.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterator
+from typing import Final, TypeAlias
 
-from fabula.story import one_line, plain
-from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import StyledSpan, blocks, title_of
+from fabula.story import Story, one_line, plain
+from fabula.story.export.meta import Meta, title_for_readers
+from fabula.story.export.prose import Block, StyledSpan, blocks, title_of
 from fabula.story.printed import printed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.story import Story
-    from fabula.story.export.meta import Meta
-    from fabula.story.export.prose import Block
-
 
 Line: TypeAlias = "list[StyledSpan]"
 

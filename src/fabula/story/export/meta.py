@@ -6,15 +6,12 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.base.errors import UsageError
-from fabula.story import one_line
+from fabula.story import Story, one_line
 from fabula.story.export.prose import inline
 from fabula.story.printed import printed
-
-if TYPE_CHECKING:
-    from fabula.story import Story
 
 # Any fixed value does; it must never change, since the identifiers of published files are made from it.
 _NAMESPACE = uuid.UUID("5b0f8a52-7a0d-5d0e-9f0b-7f3e2d6c9a41")

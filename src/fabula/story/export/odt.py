@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.story.export import pages
 from fabula.story.export.archive import pack
-from fabula.story.export.prose import clean
+from fabula.story.export.prose import StyledSpan, clean
 
 if TYPE_CHECKING:
     from fabula.story import Story
     from fabula.story.export.meta import Meta
-    from fabula.story.export.prose import StyledSpan
+
 
 _TYPE: Final = "application/vnd.oasis.opendocument.text"
 _SPACES: Final = " ".join(

@@ -8,18 +8,17 @@ language of the story, and Chinese, Japanese and Korean have their own fonts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.story import one_line
+from fabula.story import Story, one_line
 from fabula.story.export.prose import StyledSpan, chapters, clean, inline
 from fabula.story.printed import printed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.story import Story
     from fabula.story.export.meta import Meta
+
 
 FONT: Final = "Times New Roman"
 BODY, CENTRED, CONTACT = "Manuscript Body", "Manuscript Centred", "Manuscript Contact"

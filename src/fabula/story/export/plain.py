@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fabula.story import one_line, plain
+from fabula.story import Story, one_line, plain
 from fabula.story.export.prose import is_break, title_of
 from fabula.story.printed import printed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.story import Story
     from fabula.story.export.meta import Meta
+
 
 JSON_FORMAT: Final = "fabula-story"
 JSON_VERSION: Final = 1

@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.export import pages
-from fabula.story.export.prose import clean
+from fabula.story.export.prose import StyledSpan, clean
 
 if TYPE_CHECKING:
     from fabula.story import Story
     from fabula.story.export.meta import Meta
-    from fabula.story.export.prose import StyledSpan
+
 
 _CENTRED: Final = r"\qc\sl480\slmult1"
 _LOOKS: Final = {pages.BODY: r"\fi720\sl480\slmult1", pages.CONTACT: r"\tqr\tx9360"}

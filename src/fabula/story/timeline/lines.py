@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.story.chronology import inversions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fabula.story.plan import Plan, Unit
+
 
 Kind: TypeAlias = Literal["in order", "flashback", "ahead"]
 KINDS: Final[Mapping[Kind, str]] = {

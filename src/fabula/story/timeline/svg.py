@@ -6,6 +6,7 @@ requests them. The colour of a line is repeated in its dashes and end marks.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
@@ -13,13 +14,11 @@ from math import ceil, cos, radians, sin
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.timeline.letters import cells, clean, cut, wrapped
-from fabula.story.timeline.lines import KINDS, Timeline
+from fabula.story.timeline.lines import KINDS, Kind, PresenceRow, Timeline, TimelineLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from fabula.story.plan import Plan
-    from fabula.story.timeline.lines import Kind, PresenceRow, TimelineLine
+
 
 # Colour, dashes, least and usual width; the colours stay apart for colour-blind readers (Okabe and Ito's palette).
 _STYLES: Final[dict[Kind, tuple[str, str, tuple[float, float]]]] = {

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.timeline.letters import cells, clean, cut, padded, wrapped
-from fabula.story.timeline.lines import KINDS, Timeline
+from fabula.story.timeline.lines import KINDS, Kind, PresenceRow, Timeline, TimelineLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from fabula.story.plan import Plan
-    from fabula.story.timeline.lines import Kind, PresenceRow, TimelineLine
+
 
 MARKS: Final[dict[Kind, str]] = {"in order": "●", "flashback": "◀", "ahead": "▶"}
 NARROWEST: Final = 40

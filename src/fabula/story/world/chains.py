@@ -7,16 +7,12 @@ inserted in the middle, the chain is processed again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fabula.story.world.facts import Closing
+from fabula.story.world.facts import Closing, Fact
 from fabula.story.world.meaning import NOTHING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from fabula.story.world.facts import Fact
 
 _THE_ONE: Final = ""  # the place of the value of a slot that has one value at a time
 ACCOUNTED: Final = frozenset({"explained", "retcon"})

@@ -8,19 +8,15 @@ is true in the world, ask `WorldState`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
 from fabula.base.remembering import remembered
 from fabula.story import one_line, readable
 from fabula.story.plan import story_time
-from fabula.story.world.meaning import Value, slot_form, value_form
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from fabula.story.world.meaning import Scalar
+from fabula.story.world.meaning import Scalar, Value, slot_form, value_form
 
 Modality: TypeAlias = Literal["asserted", "reported", "believed", "planned", "hypothetical", "dream", "author"]
 Durability: TypeAlias = Literal["permanent", "durable", "transient"]

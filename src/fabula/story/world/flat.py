@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -22,9 +23,8 @@ from fabula.story.world.meaning import Value, name_key, value_form
 from fabula.story.world.store import StepRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-
     from fabula.story.world.state import WorldState
+
 
 WORLD: Final = "world"
 RESERVED: Final = frozenset(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
@@ -18,10 +19,9 @@ from fabula.story.personas import KEY
 from fabula.story.world.flat import WORLD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from fabula.story.world.facts import Entity, Fact
     from fabula.story.world.state import WorldState
+
 
 STATE: Final = "state"
 MAX_DRAWN: Final = 60

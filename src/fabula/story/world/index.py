@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.story import one_line
@@ -10,9 +11,8 @@ from fabula.story.world.chains import bare, place, settle
 from fabula.story.world.meaning import name_key, slot_form, slot_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from fabula.story.world.facts import Alias, Fact, Moment
+
 
 Key: TypeAlias = tuple[str, str, str]
 _Order: TypeAlias = tuple[int, int, int]

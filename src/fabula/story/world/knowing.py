@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from fabula.story.timeline.letters import clean, cut
 from fabula.story.world import queries
-from fabula.story.world.facts import Moment
+from fabula.story.world.facts import Fact, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from fabula.story.world.facts import Fact
     from fabula.story.world.state import WorldState
+
 
 _INK, _PALE, _RULE, _PAPER = "#222222", "#666666", "#d8d8d8", "#ffffff"
 _LEFT, _TOP, _WIDE, _ROW, _RIGHT = 330, 130, 34, 20, 110

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from fabula.base.remembering import remembered
 from fabula.story import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 Scalar: TypeAlias = str | int | float | bool | None
 Value: TypeAlias = Scalar | tuple[Scalar, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, overload
@@ -14,8 +14,6 @@ from fabula.story.world.facts import Fact, Moment
 from fabula.story.world.meaning import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from fabula.story.world.index import Index, Key
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
@@ -19,14 +20,12 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from fabula.base.errors import UsageError
-from fabula.story.sheets import MAX_PROBLEMS
+from fabula.story.sheets import MAX_PROBLEMS, Place
 from fabula.story.world.facts import FORMAT, MAX_NAME, MAX_OFFSET, MAX_SCENE, Entity, Fact, Moment, from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from fabula.story.sheets import Place
     from fabula.story.world.meaning import Value
+
 
 _SHOWN: Final = 40
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line, readable
 from fabula.story.world import queries
 from fabula.story.world.facts import MAX_NAME, Alias, Entity, Fact, Moment, checked, cleaned
-from fabula.story.world.index import Index
+from fabula.story.world.index import Index, Key
 from fabula.story.world.meaning import name_key
 from fabula.story.world.store import SceneRow, StepRow, WorldBatch, WorldStore, entities_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from fabula.story.world.index import Key
     from fabula.story.world.queries import Diff, FactConflict, KnownFact
+
 
 MAX_FACTS: Final = 1_000_000
 NOW: Final = Moment.end(10**9)

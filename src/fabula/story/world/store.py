@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.database import connected
@@ -18,10 +20,8 @@ from fabula.story.world.chains import place
 from fabula.story.world.facts import Alias, Closing, Entity, Fact, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from fabula.story.world.index import Index
+
 
 FORMAT: Final = 2
 _APPLICATION_ID: Final = 0x0FAB_01A1

@@ -12,13 +12,12 @@ from fabula.base.errors import UnknownNameError
 from fabula.craft.planning import given_plan
 from fabula.engine.roles import load_function
 from fabula.models.base import Sampling
-from fabula.story import Story, count_words
+from fabula.story import Brief, Story, count_words
 from fabula.story.scratchpad import Scratchpad
 from fabula.systems.agents_room.given import with_given_notes
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.systems.agents_room.config import Config
 
 

@@ -6,33 +6,27 @@ sentences the five sections begin. The five sections together are the story, byt
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.prose import write_notes
 from fabula.engine.methods import Method, Preset
 from fabula.engine.replies import ReplyProblem, read_split, repair_instruction
 from fabula.engine.replies.strangers import strangers
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Message, Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Brief
 from fabula.story.scratchpad import Scratchpad
 from fabula.story.sentences import paragraph_spans, spans
-from fabula.systems.agents_room.algorithm import PLANNING, WRITING
-from fabula.systems.agents_room.config import Ours
+from fabula.systems.agents_room.algorithm import PLANNING, WRITING, Agent
+from fabula.systems.agents_room.config import Config, Ours
 from fabula.systems.agents_room.improved import LABELS, SHORT_NOTE
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Mapping
-
-    from fabula.engine.run import Run
-    from fabula.systems.agents_room.algorithm import Agent
-    from fabula.systems.agents_room.config import Config
 
 
 class _AsInThePaper(Method):

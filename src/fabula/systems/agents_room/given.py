@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.personas import given_personas, labelled
 from fabula.story import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.engine.run import Run
     from fabula.story.plan import Plan, ScenePlan
     from fabula.story.scratchpad import Scratchpad
+
 
 _ORDER: Final = ("Central Conflict", "Character Descriptions", "Setting", "Key Plot Points")
 _OF_PERSONAS: Final = {"Objective": "Central Conflict"}

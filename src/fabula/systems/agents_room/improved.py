@@ -7,6 +7,7 @@ its share of the words; what stands around a reply goes; the finalizer reads the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,7 @@ from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, write_notes, write_prose
 from fabula.craft.settings import unsupported_by
-from fabula.story import Story, count_words
+from fabula.story import Brief, Story, count_words
 from fabula.story.scratchpad import Scratchpad
 from fabula.systems.agents_room.algorithm import (
     FINALIZER,
@@ -30,16 +31,13 @@ from fabula.systems.agents_room.algorithm import (
     ends_the_story,
     orchestrator_of,
 )
-from fabula.systems.agents_room.config import Ours
+from fabula.systems.agents_room.config import Config, Ours
 from fabula.systems.agents_room.given import with_given_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.story.plan import Plan
-    from fabula.systems.agents_room.config import Config
+
 
 DUTIES: Final = {
     "Exposition": "draws the reader into the story: somebody wants something, and something is wrong",

@@ -9,13 +9,13 @@ from fabula.craft.spending import rounds
 from fabula.craft.whole import keep_story, material, task, whole, words_in_one_reply
 from fabula.engine.making import DRAFTS
 from fabula.engine.replies import SIDES
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 
 if TYPE_CHECKING:
-    from fabula.engine.run import Run
     from fabula.story import Brief, Story
     from fabula.story.scratchpad import Scratchpad
     from fabula.systems.best_of_n.config import Config
+
 
 WRITER, JUDGE = "writer", "judge"
 _POINTS: Final = {"A": 1, "B": -1}

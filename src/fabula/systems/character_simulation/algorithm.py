@@ -6,6 +6,7 @@ agent D, its character agents A, and the rewrite step. What fabula adds is its o
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -13,18 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.engine.run import branches, side_by_side
-from fabula.story import Story, count_words, slug
+from fabula.engine.run import Run, WorkBranch, branches, side_by_side
+from fabula.story import Brief, Story, count_words, slug
 from fabula.systems.character_simulation.replies import EndVerdict, Spoken, direction_type, order_type, outline_type
 from fabula.systems.character_simulation.transcript import ChatMessage, transcript, turns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from fabula.engine.run import Run, WorkBranch
-    from fabula.story import Brief
     from fabula.story.plan import Character, Plan, ScenePlan
     from fabula.systems.character_simulation.config import Config
+
 
 AgentMap: TypeAlias = "dict[str, Agent]"
 """The map M of Algorithm 1: agents by name."""

@@ -14,37 +14,32 @@ character), and the rewrite step. It differs from the paper (`algorithm.py`) in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import NoRoomError, ReplyError
-from fabula.craft.length import asked_range
+from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import around, last_of, latest
 from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.craft.prose import Prose, clean_reply, reply_fault, write_prose
 from fabula.engine.roles import is_person
-from fabula.engine.run import branches
-from fabula.story import SLUG_LENGTH, Story, one_line, slug
-from fabula.story.situation import known_to_all, named_in_short, place_of, situation_of
+from fabula.engine.run import Run, WorkBranch, branches
+from fabula.story import SLUG_LENGTH, Brief, Story, one_line, slug
+from fabula.story.situation import Situation, known_to_all, named_in_short, place_of, situation_of
 from fabula.systems.character_simulation.algorithm import label_of, sort_scenes
-from fabula.systems.character_simulation.config import Ours
+from fabula.systems.character_simulation.config import Config, Ours
 from fabula.systems.character_simulation.replies import decision_type, numbered_outline_type
 from fabula.systems.character_simulation.transcript import ChatMessage, transcript, turns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
-    from fabula.engine.run import Run, WorkBranch
     from fabula.models.base import Reply, Sampling
-    from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan, Unit
-    from fabula.story.situation import Situation
-    from fabula.systems.character_simulation.config import Config
+
 
 Agents: TypeAlias = "dict[str, Agent]"
 

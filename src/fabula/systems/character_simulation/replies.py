@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 
 from fabula.engine.replies import short
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Self
 
 _COMMAND = "your short command to that character"
 _SPEAKER = "who plays the next turn"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from fabula.craft.whole import beginnings, choose_one, keep_story, material, task, whole, words_in_one_reply
 from fabula.engine.making import DRAFTS
-from fabula.story import count_words
+from fabula.story import Brief, Story, count_words
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
-    from fabula.story import Brief, Story
     from fabula.systems.chosen_draft.config import Config
+
 
 WRITER, READER = "writer", "reader"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +20,9 @@ from fabula.craft.personas import given_personas
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.engine.replies.labelled import without_label
 from fabula.models.base import Sampling
-from fabula.story import Story, one_line, slug
+from fabula.story import Brief, Story, one_line, slug
 from fabula.story.sentences import as_sentence
-from fabula.systems.dramatron.files import Listed, kept_in_order, labelled, places_labelled
+from fabula.systems.dramatron.files import Artefact, Listed, kept_in_order, labelled, places_labelled
 from fabula.systems.dramatron.hierarchy import (
     END,
     CharacterEntry,
@@ -40,13 +41,10 @@ from fabula.systems.dramatron.hierarchy import (
 from fabula.systems.dramatron.parsing import E, read_characters, read_place, read_scenes, read_title
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.story.plan import Plan
     from fabula.systems.dramatron.config import Config
-    from fabula.systems.dramatron.files import Artefact
+
 
 RELEASE: Final = Sampling(temperature=1.0, top_p=0.95, frequency_penalty=0.23, presence_penalty=0.23)
 STORY: Final = Sampling(temperature=0.9, frequency_penalty=0.2)  # Character Simulation, section 4.2.2

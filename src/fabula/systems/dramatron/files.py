@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
+from typing import Generic, Protocol, TypeAlias
 
 from fabula.base.errors import UsageError
-from fabula.engine.run import has_author_text, side_by_side
+from fabula.engine.run import Make, More, Run, has_author_text, side_by_side
 from fabula.story import slug
 from fabula.systems.dramatron.hierarchy import END, without_end
-from fabula.systems.dramatron.parsing import E
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from fabula.engine.run import Make, More, Run
-    from fabula.systems.dramatron.parsing import Parsed
+from fabula.systems.dramatron.parsing import E, Parsed
 
 Artefact: TypeAlias = "tuple[Make, More | None]"
 """What makes a text, and what gives more of one, where that can be had."""

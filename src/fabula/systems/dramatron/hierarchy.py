@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.personas import characters_of, setting_of
 from fabula.engine.replies.labelled import first_clause
 from fabula.engine.replies.loops import words_of
-from fabula.story import one_line
+from fabula.story import Brief, one_line
 from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.story import Brief
     from fabula.story.personas import Personas
     from fabula.story.plan import Plan
+
 
 END: Final = "**END**"
 CHARACTER: Final = "**Character:** "

@@ -6,6 +6,7 @@ hierarchy of `algorithm`. Stories: each scene is written from those before it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
@@ -19,11 +20,11 @@ from fabula.craft.prose import NOT_AS_LONG, Prose, clean_reply, reply_fault, sho
 from fabula.craft.settings import warn_ignored
 from fabula.engine.replies import short
 from fabula.engine.run import Run, in_voice, record_length
-from fabula.story import Story, count_words, one_line, slug
+from fabula.story import Brief, Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.systems.dramatron.algorithm import CHARACTERS, SCENES, TRIES, scene_input, story_fields
-from fabula.systems.dramatron.config import Ours, Paper
-from fabula.systems.dramatron.files import Listed, kept_in_order, labelled, places_labelled
+from fabula.systems.dramatron.config import Config, Ours, Paper
+from fabula.systems.dramatron.files import Artefact, Listed, kept_in_order, labelled, places_labelled
 from fabula.systems.dramatron.hierarchy import (
     CharacterEntry,
     Hierarchy,
@@ -39,12 +40,8 @@ from fabula.systems.dramatron.hierarchy import (
 from fabula.systems.dramatron.parsing import E, lenient_characters, lenient_scenes, lenient_title
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from fabula.models.base import Reply
-    from fabula.story import Brief
-    from fabula.systems.dramatron.config import Config
-    from fabula.systems.dramatron.files import Artefact
+
 
 _Line: TypeAlias = Annotated[str, BeforeValidator(lambda value: one_line(value) if isinstance(value, str) else value)]
 

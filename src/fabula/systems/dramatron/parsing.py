@@ -6,8 +6,9 @@ what `hierarchy` writes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from fabula.story import one_line
 from fabula.systems.dramatron.hierarchy import (
@@ -20,9 +21,6 @@ from fabula.systems.dramatron.hierarchy import (
     with_stop,
     without_end,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 E = TypeVar("E", CharacterEntry, SceneEntry)
 

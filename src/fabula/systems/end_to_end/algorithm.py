@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.length import read_range
 from fabula.craft.whole import material, task
 from fabula.models.base import Sampling
-from fabula.story import Story, count_words
+from fabula.story import Brief, Story, count_words
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.systems.end_to_end.config import Config
+
 
 USUAL_WORDS: Final = 1207  # where none are asked for: the mean length of this baseline's stories in Table 2
 _WORDS_A_TOKEN: Final = 0.75

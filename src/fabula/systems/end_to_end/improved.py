@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabula.craft.chapters import Book, chapters_given, chapters_wanted, outline
-from fabula.craft.length import asked_range
+from fabula.craft.chapters import Book, ChapterDemands, chapters_given, chapters_wanted, outline
+from fabula.craft.length import WordRange, asked_range
 from fabula.craft.whole import material, task, whole
-from fabula.story import Story
-from fabula.systems.end_to_end.config import Ours
+from fabula.story import Brief, Story
+from fabula.systems.end_to_end.config import Config, Ours
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.craft.chapters import ChapterDemands
-    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
-    from fabula.story import Brief
-    from fabula.systems.end_to_end.config import Config
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:

@@ -6,6 +6,7 @@ summary become memories; memories change relations; impressions of those who are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,22 +16,17 @@ from fabula.craft.memory import Memories, Memory, Recall
 from fabula.craft.packing import first_of
 from fabula.engine.replies.turns import leaves_part, read_turn, repeats_earlier
 from fabula.engine.roles import is_person
-from fabula.engine.run import side_by_side
-from fabula.models.base import Message
+from fabula.engine.run import Run, side_by_side
+from fabula.models.base import Message, Reply, Sampling
 from fabula.story import one_line, slug
 from fabula.story.people import mentioned
-from fabula.systems.ibsen.config import LINE_TRIES, RELEASED
+from fabula.systems.ibsen.config import LINE_TRIES, RELEASED, Config
 from fabula.systems.ibsen.log import ActiveWindow, PlayLine
-from fabula.systems.ibsen.shapes import LineCheck, impressions_shape, points_shape
+from fabula.systems.ibsen.shapes import LineCheck, Outline, impressions_shape, points_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.engine.run import Run
-    from fabula.models.base import Reply, Sampling
-    from fabula.systems.ibsen.config import Config
     from fabula.systems.ibsen.script import ActorSheet, Script, SubAct
-    from fabula.systems.ibsen.shapes import Outline
+
 
 RECENT: Final = 3  # turns that say who is talked about and call memories to mind
 _POINTS: Final = 5

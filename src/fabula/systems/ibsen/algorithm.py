@@ -14,28 +14,21 @@ The play in the order of the paper and its release:
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from fabula.base.errors import ReplyError
 from fabula.craft.personas import check_cast
 from fabula.craft.planning import PlanOptions
-from fabula.engine.run import has_author_text, retaken, side_by_side
-from fabula.story import Story, slug
+from fabula.engine.run import Run, has_author_text, retaken, side_by_side
+from fabula.story import Brief, Story, slug
 from fabula.systems.ibsen.actor import Actor, Log, Play, Recorded, SpeakingMoment, compact, views_of
-from fabula.systems.ibsen.config import PLAN_TRIES
+from fabula.systems.ibsen.config import PLAN_TRIES, Config
 from fabula.systems.ibsen.log import ActiveWindow, Performed, PlayLine, transcript, turns_of
-from fabula.systems.ibsen.script import NARRATION, PlayerSheet, script_for, script_of
+from fabula.systems.ibsen.script import NARRATION, ActorSheet, PlayerSheet, SubAct, script_for, script_of
 from fabula.systems.ibsen.shapes import GoalCheck, Outline, action_shape, script_shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.engine.run import Run
-    from fabula.story import Brief
-    from fabula.systems.ibsen.config import Config
-    from fabula.systems.ibsen.script import ActorSheet, SubAct
 
 FOLDER: Final = "role-play"
 MINUTES: Final = 60

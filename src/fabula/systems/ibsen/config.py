@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabula.engine.methods import Presets
 from fabula.models.base import Sampling
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PLAN_TRIES: Final = 4  # until a plan has a line; the release plans once more, for a line fewer, and then crashes
 LINE_TRIES: Final = 3  # ours: the release asks for a line in character without bound

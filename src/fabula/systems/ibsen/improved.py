@@ -7,6 +7,7 @@ differs: the script and its objectives, for the length wanted; the director; the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -19,25 +20,20 @@ from fabula.craft.planning import PlanOptions
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.replies.turns import read_turn
 from fabula.engine.roles import is_person
-from fabula.models.base import Sampling
-from fabula.story import Story, count_words, one_line, slug
+from fabula.models.base import Reply, Sampling
+from fabula.story import Brief, Story, count_words, one_line, slug
 from fabula.systems.ibsen.actor import RECENT, Actor, Play, SpeakingMoment, views_of
 from fabula.systems.ibsen.algorithm import Director, Stage, log_of
-from fabula.systems.ibsen.config import Ours
+from fabula.systems.ibsen.config import Config, Ours
 from fabula.systems.ibsen.log import ActiveWindow, Performed, PlayLine
-from fabula.systems.ibsen.script import acts_of, script_for, script_of
+from fabula.systems.ibsen.script import ActorSheet, Script, SubAct, acts_of, script_for, script_of
 from fabula.systems.ibsen.shapes import steps_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.craft.memory import Memory
     from fabula.engine.run import Run
-    from fabula.models.base import Reply
-    from fabula.story import Brief
     from fabula.story.plan import Plan
-    from fabula.systems.ibsen.config import Config
-    from fabula.systems.ibsen.script import ActorSheet, Script, SubAct
+
 
 _USUAL_ROUNDS: Final = 2  # of planned lines, after which an objective is reached, as a rule
 _FEWER_LINES: Final = "some scenes have fewer lines than their objectives take"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.transcript import REMARK, entries, entry, marked_off
 from fabula.story import one_line, plain, slug
-from fabula.systems.ibsen.script import NARRATION
+from fabula.systems.ibsen.script import NARRATION, SubAct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from fabula.engine.run import Run
-    from fabula.systems.ibsen.script import SubAct
+
 
 _OBJECTIVE: Final = f"{REMARK} Objective"
 _BEFORE: Final = "Before this, "

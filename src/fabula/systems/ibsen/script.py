@@ -40,6 +40,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -48,23 +49,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from fabula.base import yamltext
-from fabula.base.yamltext import Items, MappingPairs, ScalarText
+from fabula.base.yamltext import Items, MappingPairs, Node, ScalarText
 from fabula.craft.personas import given_personas
-from fabula.craft.planning import plan_for
-from fabula.story import one_line, slug
+from fabula.craft.planning import PlanOptions, plan_for
+from fabula.story import Brief, one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from fabula.base.yamltext import Node
-    from fabula.craft.planning import PlanOptions
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.story.personas import Personas
     from fabula.story.plan import Character, Plan
     from fabula.systems.ibsen.config import Config
+
 
 NARRATION: Final = "Narration"
 BEGINS: Final = datetime(2000, 1, 1, 12)  # noqa: DTZ001 - the clock of a story has no time zone

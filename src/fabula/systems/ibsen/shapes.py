@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
 from fabula.engine.replies import short
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Outline(BaseModel):

@@ -8,15 +8,16 @@ what section 3 says of each agent.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.personas import check_cast
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
-from fabula.story import Story, one_line
+from fabula.story import Brief, Story, one_line
 from fabula.story.world import WorldState
 from fabula.systems.magnet.parts import keep_part
 from fabula.systems.magnet.records import (
@@ -33,12 +34,9 @@ from fabula.systems.magnet.start import personas_for
 from fabula.systems.magnet.state import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.story.personas import Persona
     from fabula.systems.magnet.config import Config, Paper
+
 
 T = TypeVar("T")
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift"]

@@ -13,9 +13,10 @@ Beside the paper (`algorithm.py`), from top to bottom:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.length import WordRange
@@ -23,7 +24,7 @@ from fabula.craft.personas import check_cast
 from fabula.craft.prose import Prose, clean_reply, reply_fault, write_prose
 from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
-from fabula.story import Story, count_words, one_line
+from fabula.story import Brief, Story, count_words, one_line
 from fabula.story.plan import story_time
 from fabula.story.world import Moment, WorldState
 from fabula.story.world.flat import Write
@@ -35,31 +36,27 @@ from fabula.systems.magnet.algorithm import (
     proposed_action,
     readable,
 )
-from fabula.systems.magnet.config import Ours
+from fabula.systems.magnet.config import Config, Ours
 from fabula.systems.magnet.parts import keep_part
 from fabula.systems.magnet.records import (
+    Attempt,
     Course,
     NewGoal,
     ProposedAction,
+    SectionRecord,
     Selected,
     TimestepRecord,
     WorldProgress,
     asked_words,
 )
-from fabula.systems.magnet.shapes import LedGoal, SeenCritique, choice_shape
+from fabula.systems.magnet.shapes import CourseReply, CritiqueReply, LedGoal, SeenCritique, choice_shape
 from fabula.systems.magnet.start import personas_for
 from fabula.systems.magnet.state import LOCATION, WorldGraph, key_of_persona, named, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.story.personas import Persona, Personas
-    from fabula.systems.magnet.config import Config
-    from fabula.systems.magnet.records import Attempt, SectionRecord
-    from fabula.systems.magnet.shapes import CourseReply, CritiqueReply
+
 
 _LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
 _TRIES: Final = 3  # for an action

@@ -7,6 +7,7 @@ made otherwise changes W (one call), so that a paragraph in the middle reaches a
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -17,15 +18,12 @@ from fabula.engine.events import RECORD
 from fabula.models.base import Sampling
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
-from fabula.systems.magnet.records import SectionRecord
+from fabula.systems.magnet.records import SectionRecord, TimestepRecord, WorldProgress
 from fabula.systems.magnet.shapes import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from fabula.engine.run import Run
     from fabula.story.world.flat import Write
-    from fabula.systems.magnet.records import TimestepRecord, WorldProgress
 
 
 async def keep_part(

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.packing import paragraphs
-from fabula.story import count_words
+from fabula.story import Brief, count_words
 from fabula.story.world import Moment, WorldState
 from fabula.story.world.flat import RefusedUpdate, Write, conflicts_of
 from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fabula.story import Brief
     from fabula.story.personas import Persona, Personas
     from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
     from fabula.systems.magnet.shapes import CritiqueReply
+
 
 _USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
 _COUNTED: Final = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from fabula.story.personas import Persona, Personas, parse_personas
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.engine.run import Run
     from fabula.story import Brief
 

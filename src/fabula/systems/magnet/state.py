@@ -11,6 +11,7 @@ define.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nsmallest
@@ -19,21 +20,16 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.remembering import remembered
 from fabula.craft.packing import words
 from fabula.story import one_line
-from fabula.story.personas import scalar
-from fabula.story.world import Entity, Fact, flat
+from fabula.story.personas import Persona, Personas, scalar
+from fabula.story.world import Entity, Fact, Moment, WorldState, flat
 from fabula.story.world.facts import MAX_NAME, START
 from fabula.story.world.flat import RESERVED, RefusedUpdate, Variable, Write, key_of
-from fabula.story.world.graph import graph_of
-from fabula.story.world.meaning import name_key
+from fabula.story.world.graph import Graph, graph_of
+from fabula.story.world.meaning import Value, name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from fabula.story.personas import Persona, Personas
-    from fabula.story.world import Moment, WorldState
-    from fabula.story.world.graph import Graph
-    from fabula.story.world.meaning import Value
     from fabula.systems.magnet.shapes import Update
+
 
 AUTHOR: Final = "author"
 LOCATION: Final = "location"

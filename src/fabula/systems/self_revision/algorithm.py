@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.spending import rounds
 from fabula.craft.whole import keep_story, material, task, whole, words_in_one_reply
 from fabula.engine.making import DRAFTS
-from fabula.story import count_words
+from fabula.story import Brief, Story, count_words
 
 if TYPE_CHECKING:
     from fabula.engine.run import Run
-    from fabula.story import Brief, Story
     from fabula.systems.self_revision.config import Config
+
 
 WRITER: Final = "writer"
 

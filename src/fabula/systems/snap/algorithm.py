@@ -9,6 +9,7 @@ of `fabula.craft.conversation`, whose dialogue between two agents this is too.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,22 +21,33 @@ import numpy as np
 from fabula.base.errors import UsageError
 from fabula.base.remembering import remembered
 from fabula.craft.bertscore.embedders import open_embedder
-from fabula.craft.bertscore.scoring import encoded, matched
+from fabula.craft.bertscore.scoring import Embedder, Vectors, encoded, matched
 from fabula.craft.cells import cells
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.conversation.lines import Cell, Parties, PartyView, SubPlan, dialogue_of, plan_text, without_remarks
-from fabula.craft.conversation.talk import PlanProgress, conversation, gone_on, next_step
-from fabula.craft.conversation.turns import turn_of
+from fabula.craft.conversation.lines import (
+    Cell,
+    Freedom,
+    Parties,
+    PartyView,
+    SpokenLine,
+    SubPlan,
+    Summaries,
+    dialogue_of,
+    plan_text,
+    without_remarks,
+)
+from fabula.craft.conversation.talk import PlanProgress, State, conversation, gone_on, next_step
+from fabula.craft.conversation.turns import TurnKnowledge, turn_of
 from fabula.craft.memory import tf_idf
 from fabula.craft.narratives import check_narrative, narrative_of, who_talks
 from fabula.craft.packing import latest
 from fabula.craft.planning import WHOLE, checked_personas
 from fabula.engine.replies import ReplyProblem, read_chances, read_score
-from fabula.engine.replies.dialogue import read_plan, with_names
+from fabula.engine.replies.dialogue import SpokenTurn, read_plan, with_names
 from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.story import Story, one_line, slug
+from fabula.story import Brief, Story, one_line, slug
 from fabula.story.people import among
 from fabula.story.personas import MAX_PERSONAS, Persona, Personas, parse_personas
 from fabula.story.sentences import sentences
@@ -43,16 +55,9 @@ from fabula.systems.snap.replies import CharacterLabels
 from fabula.systems.snap.scores import CRITERIA, kept_scores, min_max, rounded, write_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from fabula.craft.bertscore.scoring import Embedder, Vectors
-    from fabula.craft.conversation.lines import Freedom, SpokenLine, Summaries
-    from fabula.craft.conversation.talk import State
-    from fabula.craft.conversation.turns import TurnKnowledge
-    from fabula.engine.replies.dialogue import SpokenTurn
-    from fabula.story import Brief
     from fabula.systems.snap.config import Config, Paper
     from fabula.systems.snap.scores import Matrix
+
 
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
 _LOW, _HIGH = 1, 5

@@ -8,6 +8,7 @@ was before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ReplyError
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, SegmentSentence, known_to, marked
-from fabula.craft.conversation.lines import PartyView, SubPlan, witnessed
-from fabula.craft.conversation.talk import PlanProgress, next_step
-from fabula.craft.conversation.turns import turn_of
+from fabula.craft.conversation.lines import Cell, Freedom, Parties, PartyView, SpokenLine, SubPlan, Summaries, witnessed
+from fabula.craft.conversation.talk import PlanProgress, State, next_step
+from fabula.craft.conversation.turns import TurnKnowledge, turn_of
 from fabula.craft.narratives import NARRATIVE, narrative_of, words_of_task
 from fabula.craft.planning import given_codex
 from fabula.craft.prose import clean_text
@@ -36,18 +37,13 @@ from fabula.systems.snap.algorithm import (
     talked_through,
     that_fit,
 )
-from fabula.systems.snap.config import Ours
+from fabula.systems.snap.config import Config, Ours
 from fabula.systems.snap.replies import NarrativeReply
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fabula.craft.conversation.lines import Cell, Freedom, Parties, SpokenLine, Summaries
-    from fabula.craft.conversation.talk import State
-    from fabula.craft.conversation.turns import TurnKnowledge
     from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.story import Brief, Story
-    from fabula.systems.snap.config import Config
+
 
 _TRIES: Final = 3  # draws of a turn
 _PLAN_TOKENS: Final = 640  # of a small model's plan, which would not end by itself

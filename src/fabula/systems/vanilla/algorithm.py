@@ -5,26 +5,30 @@ There are no cells, plans and summaries. Two agents talk here, as in section 5.3
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fabula.craft.conversation.cards import Cards
-from fabula.craft.conversation.lines import Cell, Parties, PartyView, without_remarks
-from fabula.craft.conversation.talk import PlanProgress, conversation, gone_on
-from fabula.craft.conversation.turns import turn_of
+from fabula.craft.conversation.lines import (
+    Cell,
+    Freedom,
+    Parties,
+    PartyView,
+    SpokenLine,
+    SubPlan,
+    Summaries,
+    without_remarks,
+)
+from fabula.craft.conversation.talk import PlanProgress, State, conversation, gone_on
+from fabula.craft.conversation.turns import TurnKnowledge, turn_of
 from fabula.craft.narratives import check_narrative, narrative_of, who_talks
-from fabula.story import Story
+from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fabula.craft.conversation.lines import Freedom, SpokenLine, SubPlan, Summaries
-    from fabula.craft.conversation.talk import State
-    from fabula.craft.conversation.turns import TurnKnowledge
     from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.engine.run import Run
-    from fabula.story import Brief
     from fabula.systems.vanilla.config import Config
 
 

@@ -7,23 +7,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.conversation.knowledge import Marks, SegmentSentence, known_to, marked
-from fabula.craft.conversation.lines import Cell, PartyView
-from fabula.craft.conversation.turns import turn_of
+from fabula.craft.conversation.lines import Cell, Parties, PartyView, SubPlan, Summaries
+from fabula.craft.conversation.turns import TurnKnowledge, turn_of
 from fabula.craft.narratives import narrative_of
 from fabula.engine.run import Run
 from fabula.story.people import among
 from fabula.systems.vanilla import algorithm
 from fabula.systems.vanilla.algorithm import Vanilla, fields_of, talked_through
-from fabula.systems.vanilla.config import Ours
+from fabula.systems.vanilla.config import Config, Ours
 
 if TYPE_CHECKING:
     from fabula.craft.conversation.cards import Cards
-    from fabula.craft.conversation.lines import Parties, SubPlan, Summaries
     from fabula.craft.conversation.talk import PlanProgress, State
-    from fabula.craft.conversation.turns import TurnKnowledge
     from fabula.engine.replies.dialogue import SpokenTurn
     from fabula.story import Brief, Story
-    from fabula.systems.vanilla.config import Config
+
 
 _TRIES: Final = 3  # draws of a turn
 _SILENT: Final = "says nothing"  # what somebody does where no draw can be used

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabula.craft.prose import Prose, write_prose
 from fabula.evaluators.ttcw.making.algorithm import USUAL_WORDS, made_by
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.evaluators.ttcw.making.config import Config
