@@ -84,6 +84,8 @@ def set_(terminal: Terminal, project: Project, done: CodexChange) -> None:
 def remove(terminal: Terminal, project: Project, done: CodexChange) -> None:
     """Print what was removed."""
     terminal.say(f"{done.name} {'is no longer shown' if done.left_out else 'was removed from ' + done.file}.")
+    for said in done.remarks:
+        terminal.message(said)
     terminal.advise(f"To undo this, run `fabula undo {near(project.folder)}`.")
 
 
