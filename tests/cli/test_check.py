@@ -87,6 +87,24 @@ def test_the_status_counts_open_findings_and_what_checks_have_used(cli: Cli, sto
     assert "The last check: 0 open findings." in cli("status", "book").out
 
 
+def test_findings_whose_sentence_has_changed_are_counted_apart(cli: Cli, story: Path) -> None:
+    """Also where it has changed in the file, which no command has read since."""
+    two_in_one_pair_of_sentences(story)
+    cli("import", "story.md", "--out", "book")
+    one, two = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", cli("check", "book", *MODEL).out)
+    (part,) = (story / "book" / "story").glob("*.md")
+    before = part.read_text(encoding="utf-8")
+    part.write_text(before.replace("the red scarf", "the green scarf"), encoding="utf-8")
+    line = "The last check: 0 open findings, 2 settled (the text has changed since). See book/evaluation/atlas.html.\n"
+    assert line in cli("status", "book").out
+    ran = cli("check", "book", "--dismiss", f"{one}=he wears lenses")
+    assert re.search(rf"{two}  .*; changed since the check\n", ran.out), ran.out
+    assert "0 open findings, 1 settled" in cli("status", "book").out
+    part.write_text(before, encoding="utf-8")
+    assert "changed since" not in cli("check", "book", "--dismiss", f"{one}=so it is").out
+    assert "The last check: 1 open finding. See" in cli("status", "book").out
+
+
 def test_what_was_asked_is_not_asked_again_and_keys_stay(cli: Cli, story: Path) -> None:
     first = cli("check", "story.md", "--json", *MODEL)
     again = cli("check", "story.md", "--json", "--frozen", *MODEL)

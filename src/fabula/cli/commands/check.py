@@ -16,6 +16,7 @@ from fabula.app.corpora.numbers import Found, write_numbers
 from fabula.app.corpora.stories import Corpus
 from fabula.app.corpora.working import CorpusTask, work_through
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
+from fabula.app.findings import findings_of
 from fabula.app.workers.spread import Spread
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
@@ -32,7 +33,7 @@ from fabula.data.story_files import LINES, reading_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
 from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
-from fabula.project.folder import MAX_STORY, ProjectFolder
+from fabula.project.folder import MAX_STORY, ProjectFolder, was_project
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def check(
         if shown:
             terminal.say(shown.rstrip("\n"))
     else:
-        _say(terminal, found, numbers=bool(checks.gold) or len(found.stories) > 1)
+        changed = _changed_since(folder) if checks.dismiss else frozenset[str]()
+        _say(terminal, found, changed, numbers=bool(checks.gold) or len(found.stories) > 1)
     fix = "To fix a finding, change one of its two passages. If it is on purpose, use --dismiss ID=REASON. "
     terminal.advise(f"{fix * bool(found.findings)}{near(found.page)} shows both passages whole, and all numbers.")
     terminal.document(found.to_dict())
@@ -252,7 +254,14 @@ def _command(stories: Sequence[str], judges: Judges) -> list[str]:
     return ["fabula", "check", *stories, *out]
 
 
-def _say(terminal: Terminal, found: Checked, *, numbers: bool) -> None:
+def _changed_since(folder: Path) -> frozenset[str]:
+    """The findings of a project's last check of which a sentence has changed since; none in another folder."""
+    if folder.name != OUT or not was_project(folder.parent):
+        return frozenset()
+    return frozenset(one.key for one in findings_of(ProjectFolder.open(folder.parent)).settled)
+
+
+def _say(terminal: Terminal, found: Checked, changed: frozenset[str], *, numbers: bool) -> None:
     """Print the findings that remain, those dismissed, what is missing, and on request the numbers."""
     report = found.report
     blind = {row["of"]: row["unscored"] for row in report["rows"] if row["what"] == "findings" and row.get("unscored")}
@@ -264,7 +273,8 @@ def _say(terminal: Terminal, found: Checked, *, numbers: bool) -> None:
         count = f"not scored: {blind[story['id']]}" if story["id"] in blind else counted(len(open_), "finding")
         terminal.say(f"{story['id']}: {count}{shown}{part}")
         for one in open_:
-            for line in _told(one):
+            head, *quoted = _told(one)
+            for line in (head + "; changed since the check" * (one.get("key") in changed), *quoted):
                 terminal.say(line)
         if undecided := story.get("undecided"):
             terminal.say(f"\nWithout a verdict: {counted(len(undecided), 'suspicion')}")
