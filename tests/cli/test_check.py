@@ -180,6 +180,20 @@ def test_a_dismissed_finding_stays_away_with_its_reason(cli: Cli, story: Path) -
     assert cli("check", "story.md", "--strict", *MODEL).code == 1
 
 
+def test_the_message_of_a_dismissal_says_what_takes_it_back(cli: Cli, story: Path) -> None:
+    cli("import", "story.md", "--out", "book")
+    (key,) = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", cli("check", "book", *MODEL).out)
+    dismissed = cli("check", "book", "--dismiss", f"{key}=she has two umbrellas")
+    assert f"To take this back, run `fabula check book --count-again {key}`.\n" in dismissed.err
+    back = cli("check", "book", "--count-again", key)
+    assert (back.code, "story: 1 finding\n" in back.out) == (0, True)
+    assert "The last check: 1 open finding." in cli("status", "book").out
+    twice = cli("check", "book", "--count-again", key)
+    assert (twice.code, f"Unknown dismissed finding '{key}'" in twice.err) == (2, True)
+    with_model = cli("check", "book", "--count-again", key, *MODEL)
+    assert "--model would have no effect: --count-again changes the last check" in with_model.err
+
+
 def two_in_one_pair_of_sentences(story: Path) -> None:
     told = (
         "Corvin had green eyes and a green scarf. It rained.\n\nHe saw his brown eyes and the red scarf in the glass.\n"

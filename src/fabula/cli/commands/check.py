@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.check_formats import Format, as_annotations, as_sarif
-from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_check, stories_to_check
+from fabula.app.checking import (
+    OUT,
+    Checked,
+    dismiss,
+    project_alone,
+    stored_check,
+    stories_to_check,
+    take_dismissal_back,
+)
 from fabula.app.corpora.numbers import STORIES as FOUND
 from fabula.app.corpora.numbers import Found, write_numbers
 from fabula.app.corpora.stories import Corpus
@@ -74,6 +83,14 @@ class Checks:
             rich_help_panel=_CHECKING,
         ),
     ] = None
+    count_again: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Count a dismissed finding again. Repeatable.",
+            rich_help_panel=_CHECKING,
+        ),
+    ] = None
     format: Annotated[
         Format,
         typer.Option(
@@ -128,15 +145,15 @@ def check(
         refuse("several processes check many stories", checks)
         _check_corpus(terminal, stories or [], judges, limits, selecting, spreading)
         return
-    if checks.dismiss:
-        refuse("--dismiss changes the last check and calls no model", judges, limits, selecting, but=("out",))
+    decided = bool(checks.dismiss or checks.count_again)
+    if decided:
+        name = "--dismiss" if checks.dismiss else "--count-again"
+        refuse(f"{name} changes the last check and calls no model", judges, limits, selecting, but=("out",))
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
-    if checks.dismiss:
-        report = stored_check(folder)
-        dismiss(folder, report, dict(_reason(value) for value in checks.dismiss))
-        found = Checked.in_(folder, report, command)
+    if decided:
+        found = Checked.in_(folder, _decided(terminal, folder, checks, command), command)
     else:
         selection = selecting.selection(judges.seed)
         items = stories_to_check(named_stories(stories), selection)
@@ -151,7 +168,7 @@ def check(
         if shown:
             terminal.say(shown.rstrip("\n"))
     else:
-        changed = _changed_since(folder) if checks.dismiss else frozenset[str]()
+        changed = _changed_since(folder) if decided else frozenset[str]()
         _say(terminal, found, changed, numbers=bool(checks.gold) or len(found.stories) > 1)
     fix = "To fix a finding, change one of its two passages. If it is on purpose, use --dismiss ID=REASON. "
     terminal.advise(f"{fix * bool(found.findings)}{near(found.page)} shows both passages whole, and all numbers.")
@@ -237,6 +254,18 @@ def _checked(
     if checks.format == "text":
         evaluating.show_bill()
     return report.as_data(), command, evaluating.bill
+
+
+def _decided(terminal: Terminal, folder: Path, checks: Checks, command: Sequence[str]) -> dict[str, Any]:
+    """The report of the last check, after findings were dismissed or count again."""
+    report = stored_check(folder)
+    for key in checks.count_again or ():
+        take_dismissal_back(folder, report, key)
+    if reasons := dict(map(_reason, checks.dismiss or ())):
+        dismiss(folder, report, reasons)
+        again = [word for key in reasons for word in ("--count-again", key)]
+        terminal.advise(f"To take this back, run `{shlex.join([*command, *again])}`.")
+    return report
 
 
 def _reason(value: str) -> tuple[str, str]:
