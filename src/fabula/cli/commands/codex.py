@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabula.app.codex import READING
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -36,10 +37,10 @@ def show(terminal: Terminal, project: Project, found: CodexView) -> None:
         terminal.message(problem)
     where = near(project.folder)
     if not found.was_read:
-        terminal.advise(
-            f"No model has read this story for names. To see the cost: `fabula codex read --dry-run {where}`."
-        )
-    elif any(one.proposed for one in found.entries):
+        was = any(READING in one.sources for one in found.entries)
+        said = "The story has changed since a model read it" if was else "No model has read the story as it is now"
+        terminal.advise(f"{said} for names. To see the cost: `fabula codex read --dry-run {where}`.")
+    if any(one.proposed for one in found.entries):
         terminal.advise(
             f"Accept a proposed entry with `fabula codex set {where} --name NAME`; refuse it with `remove`."
         )
