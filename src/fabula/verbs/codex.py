@@ -79,9 +79,14 @@ async def codex(
 
     Raises:
         UnknownNameError: the entry or character does not exist.
+        UsageError: the story has fewer scenes.
         PlanError: `plan/codex.yaml` has problems.
     """
-    return codex_of(project).view(at, of, name, quoted=bool(name))
+    found = codex_of(project)
+    last = max((*found.world.scenes, *(part.number for part in found.world.parts)), default=0)
+    if at is not None and at > last:
+        raise UsageError(f"There is no scene {at}: the story has {last} so far.")
+    return found.view(at, of, name, quoted=bool(name))
 
 
 @verb("PUT", "/codex/{name:path}", "story", command="codex set")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
-from fabula.app.codex import READING
+from fabula.app.codex import READING, codex_of
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -36,6 +37,10 @@ def show(terminal: Terminal, project: Project, found: CodexView) -> None:
     for problem in found.problems:
         terminal.message(problem)
     where = near(project.folder)
+    told = max((fact.told.scene for fact in codex_of(project).world.state.facts()), default=0)
+    if found.at is not None and found.at <= told:  # in later scenes, `world` knows nothing new
+        who = found.of or (found.entries[0].name if [one.kind for one in found.entries] == ["person"] else "NAME")
+        terminal.advise(f"`fabula world {where} --who {shlex.quote(who)} --at {found.at}` tells what {who} knows.")
     if not found.was_read:
         was = any(READING in one.sources for one in found.entries)
         said = "The story has changed since a model read it" if was else "No model has read the story as it is now"
