@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -120,9 +121,9 @@ def test_a_retake_is_one_of_two_texts_and_the_first_is_picked(shelf: Path) -> No
         tab.check()
 
 
-def newest_run(there: There) -> dict[str, Any]:
+def newest_run(there: There, project: str = "lamp") -> dict[str, Any]:
     with there.client() as client:
-        found: dict[str, Any] = client.get("/api/v1/projects/lamp/runs").json()["runs"][0]
+        found: dict[str, Any] = client.get(f"/api/v1/projects/{project}/runs").json()["runs"][0]
     return found
 
 
@@ -276,6 +277,44 @@ def test_a_style_sheet_is_shown_before_it_is_saved_and_undone_with_the_keyboard(
         tab.settled()
         press("Undo", "Details")
         wait_until(lambda: not (folder / "style.md").exists(), "the undo")
+        tab.check()
+
+
+def test_a_model_that_reads_the_samples_can_be_stopped_and_its_proposal_is_shown_before_it_is_saved(
+    tmp_path: Path,
+) -> None:
+    folder = copy_sample(tmp_path / "shelf/sample").folder
+    (folder / "voice").mkdir()
+    (folder / "voice/own.md").write_text(ProjectFolder.open(folder).story().text, encoding="utf-8")
+    settings = folder / "fabula.toml"
+    settings.write_text('system = "end-to-end"\nmodel = "files:answers"\n', encoding="utf-8")
+    with studio_there(tmp_path / "shelf") as there, browsing(there) as tab:
+        page = tab.page
+
+        def read() -> None:
+            page.get_by_role("button", name="Describe my style", exact=True).click()
+            page.get_by_role("button", name="Have a model read them", exact=True).click()
+
+        tab.open("/projects/sample/edit")
+        read()
+        expect(page.locator("#run")).to_contain_text("The run is writing.")
+        wait_until(lambda: any((folder / "answers").glob("*")), "the question to the model")
+        page.get_by_role("button", name="Stop", exact=True).click()
+        expect(page.locator("body")).to_contain_text("Stopped. Every finished call is kept.")
+        newest = newest_run(there, "sample")
+        assert (newest["verb"], newest["state"]) == ("style", "stopped")
+        reply = {"person": "third", "tense": "past", "does": ["Ends on a <b>bare</b> fact."], "avoids": []}
+        (folder / "script.toml").write_text(script_of({"reader:read_voice": json.dumps(reply)}), encoding="utf-8")
+        settings.write_text('system = "end-to-end"\nmodel = "scripted:script.toml"\n', encoding="utf-8")
+        tab.open("/projects/sample/edit")
+        read()
+        expect(page.locator("#review")).to_contain_text("A model has read this in your samples.")
+        expect(page.locator("#review")).to_contain_text("Ends on a <b>bare</b> fact.")
+        expect(page.locator("#review-title")).to_be_focused()
+        assert not (folder / "style.md").exists()
+        page.get_by_role("button", name="Accept it", exact=True).click()
+        page.wait_for_url("**/edit/style.md")
+        assert "bare" in (folder / "style.md").read_text(encoding="utf-8")
         tab.check()
 
 

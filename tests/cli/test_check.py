@@ -81,7 +81,7 @@ def test_the_status_counts_open_findings_and_what_checks_have_used(cli: Cli, sto
     checked = cli("check", "book", *MODEL)
     found = cli("status", "book").out
     assert "The last check: 1 open finding. See book/evaluation/atlas.html." in found
-    assert re.search(r"Checks and evaluations have used [\d,]+ tokens, cost \$0, which no budget of the project", found)
+    assert re.search(r"evaluations have used [\d,]+ tokens at no cost\. No budget of the project counts them\.", found)
     (key,) = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", checked.out)
     assert cli("check", "book", "--dismiss", f"{key}=She has two.").code == 0
     assert "The last check: 0 open findings." in cli("status", "book").out
@@ -103,6 +103,23 @@ def test_findings_whose_sentence_has_changed_are_counted_apart(cli: Cli, story: 
     part.write_text(before, encoding="utf-8")
     assert "changed since" not in cli("check", "book", "--dismiss", f"{one}=so it is").out
     assert "The last check: 1 open finding. See" in cli("status", "book").out
+
+
+def test_the_status_prints_all_else_if_the_report_or_the_journal_of_checks_is_damaged(cli: Cli, story: Path) -> None:
+    cli("import", "story.md", "--out", "book")
+    cli("check", "book", *MODEL)
+    report = story / "book" / "evaluation" / "atlas.json"
+    data = json.loads(report.read_text(encoding="utf-8"))
+    del data["details"]["stories"][0]["findings"][0]["key"]
+    report.write_text(json.dumps(data), encoding="utf-8")
+    (found := cli("status", "book", "--json").json).pop("estimate")
+    assert (found["open_findings"], found["evaluations"]["prompt"] > 0) == (None, True)
+    (report.parent / ".fabula" / "journal.db").write_bytes(b"no journal" * 500)
+    ran = cli("status", "book")
+    assert (ran.code, ran.err) == (0, "")
+    assert "imported from story.md" in ran.out
+    assert "Checks and evaluations" not in ran.out
+    assert cli("status", "book", "--json").json["evaluations"] is None
 
 
 def test_what_was_asked_is_not_asked_again_and_keys_stay(cli: Cli, story: Path) -> None:

@@ -46,6 +46,7 @@ NOTHING = (
     (("data", "preferences", "lamp", "--out", "x", "--margin", "0.5"), "--margin would have no effect: no ratings"),
     (("models", "check", "embedded:smollm2", "--base-url", "http://127.0.0.1:9"), "--base-url is for models on a"),
     (("text", "card", "--out", "x"), "Specify a character card,"),
+    (("lab", "inject", "--out", "s", "--preset", "faithful"), "--preset would have no effect: both presets are the"),
 )  # fmt: skip
 
 

@@ -119,6 +119,7 @@ def test_a_suggestion_is_about_the_text_that_is_being_typed_and_saves_nothing(cl
     assert (lamp / "story/03-climax.md").read_text(encoding="utf-8") == before
     assert "the text has 8 characters" in cli(*line, "--at", "9").err
     assert "Save the text before" in cli(*line, "--take", "1").err
+    assert "--unsaved" not in cli("text", "suggest", "--help-all").out, "only a page has a use for it"
 
 
 def test_ideas_come_with_numbers_and_a_short_note_stands_for_a_wish(cli: Cli, lamp: Path) -> None:
@@ -158,18 +159,24 @@ def test_a_place_that_is_not_there_is_an_error(cli: Cli, lamp: Path, options: tu
 
 
 def test_a_length_in_words_takes_the_place_of_a_sentence_or_scene(cli: Cli, lamp: Path) -> None:
-    line = ("text", "suggest", "lamp", "climax", "--kind", "continue", "--amount", "scene", "--count", "1")
-    assert cli(*line, "--words", "100-140").code == 0
-    assert "Write on from this place: about 120 words, between 100 and 140, and stop there" in prompts(cli)[-1]
-    assert "end where this scene has done" not in prompts(cli)[-1]
+    line = ("text", "suggest", "lamp", "climax", "--kind", "continue", "--count", "1")
+    ran = cli(*line, "--words", "100-140", "--note", "In 30 words.")
+    assert ran.code == 0, ran.err
+    assert "You asked for about 120 words, between 100 and 140; suggestion 1 has 3.\n" in ran.err
+    said = prompts(cli)[-1]
+    assert "Write on from this place: about 120 words, between 100 and 140, and stop there" in said
+    assert "If the wish names another length, write about 120 words, between 100 and 140 all the same." in said
+    assert "end where this scene has done" not in said
+    assert "the wish counts" not in said
+    assert not cli(*line, "--words", "4", "--json").json["off_length"], "a word less is near enough"
+    assert "'many' is not a number of words." in cli(*line, "--words", "many").err
     cli("text", "suggest", "lamp", "climax", "--kind", "describe", "--count", "1", "--words", "30")
-    assert (
-        "at this place of the story: about 30 words, between 27 and 33, so many sentences that notice"
-        in prompts(cli)[-1]
-    )
-    cli(*line, "--note", "Eighty words.")
+    assert "at this place of the story: about 30 words, between 27 and 33, in sentences that notice" in prompts(cli)[-1]
+    ran = cli(*line, "--amount", "scene", "--words", "100-140")
+    assert ran.code == 2
+    assert "--amount and --words both say how much to write. Leave one of them out." in ran.err
+    cli(*line, "--amount", "scene", "--note", "Eighty words.")
     assert "end where this scene has done" in prompts(cli)[-1]
     assert "If the wish says how long it should be or where it should end, the wish counts" in prompts(cli)[-1]
     said = cli("text", "suggest", "lamp", "climax", "--passage", "Mara held ... hands.", "--words", "9").err
     assert "--words is the length of a continuation or description. For reword, say it in --note." in said
-    assert "'many' is not a number of words." in cli(*line, "--words", "many").err

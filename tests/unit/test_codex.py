@@ -21,6 +21,7 @@ from fabula.app.writing import Options
 from fabula.base.errors import PlanError, UnknownNameError, UsageError
 from fabula.continuity.parts import manuscript
 from fabula.craft.narratives import entries_read
+from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import ProjectFolder
 from fabula.project.sample import copy_sample
@@ -407,8 +408,19 @@ def test_two_people_of_one_name_stay_two_and_nobody_says_which_of_them_a_text_me
     }, "an alias of another is not written down"
     assert row(project, "Anna (the little one)").name == "Anne"
     project.remove_entry("Anna")
-    with pytest.raises(UsageError, match=r"'Anna' may mean Anne or Anna \(the elder\)\. Specify one of these\."):
+    with pytest.raises(
+        UsageError,
+        match=r"'Anna' may mean Anne or Anna \(the elder\)\. Specify one of these\. "
+        r"To add an entry 'Anna' of your own, give its kind \(`--kind`\)\.",
+    ):
         project.set_entry("Anna", secret="Hers.")
+    project.set_entry("Anna", kind="person", secret="Hers.")
+    assert row(project, "Anna").own == CodexEntry("Anna", secret="Hers.")
+    assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna (the little one)"}
+    project.undo()
+    assert project.set_entry("Anna (the elder)", new_name="Anna").name == "Anna"
+    assert row(project, "Anna").about == ("She comes in.",)
+    project.undo()
     project.set_entry("Anna (the elder)")
     assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna", "Anna (the little one)"}
 
@@ -434,3 +446,61 @@ def test_a_change_of_the_codex_says_which_texts_it_makes_stale(tmp_path: Path, m
     assert project.remove_entry("Mara").remarks == ()
     project.pin("two")
     assert project.set_entry("Mara", description="A keeper.").remarks == ()
+
+
+ANNA: dict[str, object] = {"kind": "person", "name": "Anna", "description": "She looks."}
+HARBOUR: dict[str, object] = {
+    "kind": "place",
+    "name": "Anna",
+    "aliases": ["the harbour"],
+    "description": "Where ships lie.",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "expected"),
+    [
+        (
+            "Anna saw the harbour. The ferry stayed in Anna.",
+            [[ANNA, HARBOUR, {"kind": "place", "name": "the harbour"}]],
+            {
+                "Anna (1)": ("person", ("Anna",), ("She looks.",)),
+                "Anna (the harbour)": ("place", ("Anna", "the harbour"), ("Where ships lie.",)),
+            },
+        ),
+        (
+            "Anna saw the harbour.\n\n" + 400 * "The ferry stayed in Anna, and nobody came.\n\n",
+            [[ANNA], [HARBOUR, {"kind": "person", "name": "Anna"}]],
+            {
+                "Anna (1)": ("person", ("Anna",), ("She looks.",)),
+                "Anna (the harbour)": ("place", ("Anna", "the harbour"), ("Where ships lie.",)),
+            },
+        ),
+        (
+            "Anna Berg and Anna Holm met Anna (Berg) and Anna (1).",
+            [
+                [ANNA | {"aliases": [of], "description": of} for of in ("Berg", "Holm")]
+                + [{"kind": "person", "name": f"Anna ({of})", "description": f"The {of}."} for of in ("Berg", "1")]
+            ],
+            {
+                "Anna (2)": ("person", ("Anna", "Berg"), ("Berg",)),
+                "Anna (Holm)": ("person", ("Anna", "Holm"), ("Holm",)),
+                "Anna (Berg)": ("person", (), ("The Berg.",)),
+                "Anna (1)": ("person", (), ("The 1.",)),
+            },
+        ),
+    ],
+    ids=["a place is no person", "nor is it one of the pages before", "a title may be a name"],
+)
+def test_everyone_and_everything_that_a_reply_keeps_apart_is_proposed(
+    tmp_path: Path, text: str, read: list[list[dict[str, object]]], expected: dict[str, object]
+) -> None:
+    import_manuscript(tmp_path / "it", manuscript(text), "it.md", {"system": "vanilla", "model": "scripted:none"})
+    folder = ProjectFolder.open(tmp_path / "it")
+    replies = iter(read)
+    model = ScriptedModel(lambda _: json.dumps({"entries": next(replies)}), capabilities=Capabilities(context=8192))
+    options = Options(environ={}, models={"scripted:none": model})
+    asyncio.run(read_names(folder, folder.settings, options, entries_read))
+    assert len(model.asked) == len(read)
+    entries = Project.open(tmp_path / "it", {}).codex().entries
+    assert {one.name: (one.kind, one.aliases, one.about) for one in entries} == expected

@@ -674,6 +674,29 @@ def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: P
     assert journal.decisions.override("climax") == ("She waits.", "edited")
 
 
+def test_files_found_twice_in_one_command_are_taken_back_apart_and_gone_ones_as_the_last_saved(
+    home: ProjectFolder, journal: Journal
+) -> None:
+    def taken_back() -> list[str]:
+        done = journal.decisions.last_done()
+        assert done is not None
+        assert done.found
+        for one in done.decisions:
+            journal.decisions.add(one.path, "undo", target=one.id)
+        return [one.path for one in done.decisions]
+
+    written(home, journal)
+    put(home, "story/02-climax.md", "She waits.")
+    put(home, "plan/conflict.md", "She leaves.")
+    changes = home.changes(journal)
+    (home.folder / "story/02-climax.md").unlink()
+    home.take_over(journal, changes, found=True)
+    put(home, "story/01-exposition.md", "She comes.")
+    home.take_over(journal, home.changes(journal), found=True)
+    assert [taken_back() for _ in range(3)] == [["exposition"], ["climax"], ["conflict"]]
+    assert journal.decisions.last_done() is None
+
+
 # plans and role-plays -------------------------------------------------------------------------------------------------
 
 

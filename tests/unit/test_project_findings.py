@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,6 +42,24 @@ def test_a_finding_has_both_sentences_as_they_stand(sample: ProjectFolder) -> No
     assert x.quoted.part.name == "rising-action"
     assert x.quoted.sentence == x.sentence
     assert x.quoted.pieces(0)["focus"].startswith("After the New Year it was the kettle")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("key", None), ("passage_x", {}), ("passage_y", "A lamp."), ("category", None), ("fact", None), ("y", None)],
+)
+def test_a_finding_that_is_not_one_is_an_error_that_names_the_report(
+    field: str, value: object, sample: ProjectFolder
+) -> None:
+    file = sample.folder / "evaluation" / "atlas.json"
+    report = json.loads(file.read_text(encoding="utf-8"))
+    (one,) = report["details"]["stories"][0]["findings"]
+    one.pop(field)
+    if value is not None:
+        one[field] = value
+    file.write_text(json.dumps(report), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"atlas\.json is not a report of a check"):
+        findings_of(sample)
 
 
 def test_mending_a_sentence_changes_it_alone_and_makes_the_finding_stale(sample: ProjectFolder) -> None:

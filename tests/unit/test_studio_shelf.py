@@ -410,9 +410,21 @@ async def test_a_manuscript_of_ones_own_is_a_sample_from_which_the_style_is_desc
         counted = (await style()).text
         assert "<li>Sentences: " in counted
         assert "what you avoid: 1 call, about" in counted
-        assert "Ends on a bare fact." in (await style(counted="false")).text
+        assert '<button type="button" data-style>Have a model read them</button>' in counted
+        run = (await client.post("/api/v1/projects/mine/style", json={})).json()["id"]
+        for _ in range(1_200):
+            if (standing := (await client.get(f"/api/v1/projects/mine/runs/{run}")).json())["state"] == "finished":
+                break
+            await asyncio.sleep(0.05)
+        assert standing["total"]["calls"] == 1, standing
+        (home / "mine/script.toml").unlink()  # from here on no model answers
+        proposed = (await style(run=run)).text
+        assert "Ends on a bare fact." in proposed
+        assert "A model has read this in your samples." in proposed
+        assert "data-style" not in proposed
         assert not (home / "mine/style.md").exists(), "a proposal saves nothing"
-        done = await style(counted="False", accept="true")
+        assert (await style(run="nothing")).status_code == 404
+        done = await style(run=run, accept="true")
         assert done.headers.get("hx-redirect") == f"{edit}/style.md", done.text
         sheet = (await client.get(f"{edit}/style.md")).text
         assert "- Ends on a bare fact." in sheet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ from fabula.story.codex import codex_in
 from fabula.story.world.graph import graphml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.app.bills import Bill
     from fabula.app.sources import StorySource
@@ -235,13 +236,26 @@ def stored_check(folder: Path) -> dict[str, Any]:
     file = folder / "atlas.json"
     if not is_plain(file):
         raise UsageError(f"Nothing was checked in {folder} yet. Run `fabula check STORY` first.")
-    try:
+    with reading_report(folder):
         report: Any = json.loads(read_text(file, _MOST_BYTES))
         for story in report["details"]["stories"]:
             all_findings(story)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{file} is not a report of a check. Run `fabula check STORY` to create a new one.") from error
-    return dict(report)
+        return dict(report)
+
+
+@contextmanager
+def reading_report(folder: Path) -> Iterator[None]:
+    """A stretch of code that reads the report in `folder`, which may contain anything.
+
+    Raises:
+        UsageError: something in the report is missing, or of the wrong kind.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise UsageError(
+            f"{folder / 'atlas.json'} is not a report of a check. Run `fabula check STORY` to create a new one."
+        ) from error
 
 
 def story_called(folder: Path, name: str) -> str:

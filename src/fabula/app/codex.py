@@ -47,6 +47,10 @@ _OR: Final = "\n"  # between the names of those who share a name; no name has it
 _AROUND: Final = 200  # characters on each side of a place in which a name is looked for
 
 
+class SharedNameError(UsageError):
+    """A name is an alias of several entries."""
+
+
 @dataclass(frozen=True, slots=True)
 class CodexMention:
     """How often a part of the story mentions an entry.
@@ -264,13 +268,13 @@ class ProjectCodex:
 
         Raises:
             UnknownNameError: there is none.
-            UsageError: it is an alias of several.
+            SharedNameError: it is an alias of several.
         """
         key = one_line(name).casefold()
         found = [one for one in self.joined.values() if key in map(str.casefold, one.names)]
         found = [one for one in found if one.name.casefold() == key] or found
         if len(found) > 1:
-            raise UsageError(f"{_several(repr(name), [one.name for one in found])} Specify one of these.")
+            raise SharedNameError(f"{_several(repr(name), [one.name for one in found])} Specify one of these.")
         if found:
             return found[0]
         if (meant := among(name, self._people)) is not None:

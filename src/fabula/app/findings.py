@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from fabula.app.checking import CODEX, OUT, Checked, dismiss, reasons_in, stored_check, take_dismissal_back
+from fabula.app.checking import (
+    CODEX,
+    OUT,
+    Checked,
+    dismiss,
+    reading_report,
+    reasons_in,
+    stored_check,
+    take_dismissal_back,
+)
 from fabula.app.facts_shown import Quoted, StoryPart, sentence_at, story_parts
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import is_plain
@@ -165,14 +174,15 @@ def findings_of(project: ProjectFolder) -> ProjectFindings:
     if not is_plain(folder / "atlas.json"):
         return ProjectFindings(checked=False)
     report, parts = stored_check(folder), story_parts(project)
-    dismissed = reasons_in(folder, report)
     stories = report["details"]["stories"]
     ranges = _Now(parts, _ranges(parts), codex_in(project.folder).statements)
-    found = tuple(_finding(one, ranges, dismissed) for story in stories for one in all_findings(story))
-    listed = (data for story in stories for data in story.get("undecided", ()) if "key" in data)
-    undecided = tuple(one for one in (_finding(data, ranges, {}) for data in listed) if not one.stale)
-    notes = tuple(str(note) for note in report.get("notes", ()))
-    partial = any(story.get("partial") for story in stories)
+    with reading_report(folder):
+        dismissed = reasons_in(folder, report)
+        found = tuple(_finding(one, ranges, dismissed) for story in stories for one in all_findings(story))
+        listed = (data for story in stories for data in story.get("undecided", ()) if "key" in data)
+        undecided = tuple(one for one in (_finding(data, ranges, {}) for data in listed) if not one.stale)
+        notes = tuple(str(note) for note in report.get("notes", ()))
+        partial = any(story.get("partial") for story in stories)
     return ProjectFindings(checked=True, findings=found, notes=notes, partial=partial, undecided=undecided)
 
 

@@ -22,7 +22,7 @@ from fabula.cli.bill import say_estimate
 from fabula.cli.opening import project_and_artefact, project_and_name, project_of, terminal_of
 from fabula.cli.options import Artefact, ProjectOptions, Where, bundled, maybe_artefact
 from fabula.cli.progress import Waiting
-from fabula.verbs.base import every
+from fabula.verbs.base import PAGE_ONLY, every
 from fabula.verbs.home import Project
 from fabula.verbs.projects import ProjectLine
 
@@ -126,5 +126,6 @@ def _option(one: inspect.Parameter) -> inspect.Parameter:
         bounds |= {end: getattr(found, has) for end, has in (("min", "ge"), ("max", "le")) if hasattr(found, has)}
     names = [f"--{one.name.replace('_', '-')}"]
     is_text = not {kind, *get_args(kind)}.isdisjoint((str, list[str]))
-    option = typer.Option(*names, help=said, metavar="TEXT" if is_text else None, **bounds)
+    hidden = PAGE_ONLY in about
+    option = typer.Option(*names, help=said, metavar="TEXT" if is_text else None, hidden=hidden, **bounds)
     return one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])

@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from itertools import takewhile
+from itertools import chain, count, islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
@@ -242,8 +242,8 @@ async def entries_read(run: Run, narrative: str, role: str) -> tuple[CodexEntry,
 def _with_entries(found: Sequence[CodexEntry], entries: Iterable[Any]) -> list[CodexEntry]:
     """The entries found before, with what a reply adds to them, and its new ones.
 
-    Entries with a name in common are one, but for the people of one reply: they are one only if the reply repeats a
-    name without another description. Which of two people with one name was found before cannot be known.
+    Entries of one kind with a name in common are one, but for the people of one reply: they are one only if the reply
+    repeats a name without another description. Which of two people with one name was found before cannot be known.
     """
     titles, made = [one.name.casefold() for one in _told_apart(found)], [*found]
     read = [(name, one_line(one.description), one) for one in entries if (name := one_line(one.name)[:MAX_NAME])]
@@ -251,12 +251,13 @@ def _with_entries(found: Sequence[CodexEntry], entries: Iterable[Any]) -> list[C
     twins = {key for key, times in Counter(key for key, _ in people).items() if times > 1}
     for name, about, one in read:
         key, others = name.casefold(), [one_line(other)[:MAX_NAME] for other in one.aliases]
-        have = [n for n, other in enumerate(made) if key in map(str.casefold, other.names)]
-        known = [titles.index(key)] if key in titles else [n for n in have if n < len(found)]
+        have = [n for n, of in enumerate(made) if of.kind == one.kind and key in map(str.casefold, of.names)]
+        known = [n for n, title in enumerate(titles) if title == key and found[n].kind == one.kind]
+        known = known or [n for n in have if n < len(found)]
         new = [n for n in have if n >= len(found)]
         if one.kind == "person":
             known = [] if key in twins else known
-            new = [n for n in new if made[n].kind != "person" or _repeats(made[n], key, about)]
+            new = [n for n in new if _repeats(made[n], key, about)]
         (at, *_) = known if len(known) == 1 else new or [len(made)]
         if at == len(made):
             made.append(CodexEntry(name, one.kind, description=about))
@@ -273,13 +274,17 @@ def _repeats(one: CodexEntry, key: str, about: str) -> bool:
 
 def _told_apart(entries: Sequence[CodexEntry]) -> tuple[CodexEntry, ...]:
     """The entries, each with a name of its own: of those with the same name, it has another name or a number behind."""
-    count = Counter(name for one in entries for name in {*map(str.casefold, one.names)})
+    times = Counter(name for one in entries for name in {*map(str.casefold, one.names)})
     named, number, made = Counter(one.name.casefold() for one in entries), Counter[str](), list[CodexEntry]()
+    taken = set(named)
     for one in entries:
         key = one.name.casefold()
         number[key] += 1
-        own = (other for other in one.aliases if count[other.casefold()] == 1 and key not in other.casefold())
-        title = f"{one.name[:_HALF]} ({next(own, str(number[key]))[:_HALF]})"
+        own = (other for other in one.aliases if times[other.casefold()] == 1 and key not in other.casefold())
+        behind = chain(islice(own, 1), map(str, count(number[key])))
+        titles = (f"{one.name[:_HALF]} ({other[:_HALF]})" for other in behind)
+        title = next(title for title in titles if title.casefold() not in taken) if named[key] > 1 else one.name
+        taken.add(title.casefold())
         made.append(replace(one, name=title, aliases=one.names) if named[key] > 1 else one)
     return tuple(made)
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain, zip_longest
+from math import inf
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -627,7 +628,8 @@ class ProjectFolder:
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
         places, overrides = journal.artefacts.places(), journal.decisions.overrides()
-        number = self._as_changed([*beside, *changes]) if found else {}
+        files = self._as_saved(change.file for change in (*beside, *changes)) if found else []
+        number = {file: of for of, file in enumerate(files, journal.decisions.next_found())}
         changes.sort(key=lambda change: number.get(change.file, 0))
         with journal.transaction():
             for change in beside:
@@ -661,13 +663,15 @@ class ProjectFolder:
             texts.append((file, change.path, change.text + "\n"))
         self._write(*texts)
 
-    def _as_changed(self, changes: Iterable[FileChange]) -> dict[str, int]:
-        """Numbers for the changed files, in the order in which they were saved, after those of `BESIDE`."""
-        saved: dict[str, int] = {}
-        for change in changes:
+    def _as_saved(self, files: Iterable[str]) -> list[str]:
+        """The changed files, each once, in the order in which they were saved; those that are gone come last."""
+
+        def when(file: str) -> float:
             with suppress(OSError):
-                saved[change.file] = (self.folder / change.file).stat().st_mtime_ns
-        return {file: number for number, file in enumerate(sorted(saved, key=saved.__getitem__), len(BESIDE) + 1)}
+                return (self.folder / file).stat().st_mtime_ns
+            return inf
+
+        return sorted(dict.fromkeys(files), key=when)
 
     def _write(self, *texts: tuple[str, str, str]) -> None:
         """Write our files, given as (file, path, text), known as ours at every moment; unchanged files are skipped."""
@@ -897,7 +901,7 @@ class ProjectFolder:
         if text != ("" if known is None else known[0]):
             first = not journal.decisions.find(name, undone=True)
             kind: DecisionKind = "edit" if text else "unedit"
-            journal.decisions.add(name, kind, text or None, found=BESIDE.index(name) + 1, lasting=first)
+            journal.decisions.add(name, kind, text or None, found=journal.decisions.next_found(), lasting=first)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts to their files; artefacts without a text are skipped."""

@@ -66,6 +66,8 @@ MostDollars: TypeAlias = Annotated[
     float | None, Field(ge=0, le=10**9, allow_inf_nan=False, description="Maximum US dollars.", examples=[2.5])
 ]
 _OTHER: Final = object()
+PAGE_ONLY: Final = object()
+"""Marks an argument that only a page has a use for; the help of commands leaves it out."""
 OtherProject: TypeAlias = Annotated[
     str,
     Field(max_length=LONGEST_NAME, description="Another project, by name or local folder.", examples=["the-ferry"]),

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fabula.app.asking import asking
 from fabula.app.beginning import check
-from fabula.app.codex import PERSONAS, READING, CodexView, codex_of, text_in
+from fabula.app.codex import PERSONAS, READING, CodexView, SharedNameError, codex_of, text_in
 from fabula.app.conversing import dry_run_names, read_names
 from fabula.app.plan_cards import PLAN
 from fabula.app.saving import save
@@ -119,8 +119,8 @@ async def set_entry(
     `undo` can undo. No model is called.
 
     Raises:
-        UsageError: the name is empty, has invisible characters, is another entry's or an alias of several, or a fact
-            has no colon.
+        UsageError: the name is empty, has invisible characters, is another entry's, or an alias of several without a
+            `kind`, which adds an entry of that name; or a fact has no colon.
         PlanError: `plan/codex.yaml` has problems.
     """
     name, new = one_line(name).strip(), one_line(new_name).strip()
@@ -130,14 +130,19 @@ async def set_entry(
         raise UsageError(f"The name {called!a} has control or invisible characters. Remove them.")
     text = text_in(project.texts(), FILE)
     stands = codex_in(project.folder)
-    was = _own(project, stands, name)
+    try:
+        was = _own(project, stands, name)
+        entry = was or _known(project, stands, name)
+    except SharedNameError as error:
+        if kind is None:
+            raise UsageError(f"{error} To add an entry {name!r} of your own, give its kind (`--kind`).") from error
+        was, entry = None, CodexEntry(name)
     given: dict[str, Any] = {"kind": kind, "aliases": aliases, "description": description, "secret": secret}
     given |= {"known_to": known_to, "notes": notes, "facts": facts if facts is None else [*map(_fact, facts)]}
     changes: dict[str, Any] = {
         field: tuple(of) if isinstance(of, list) else of for field, of in given.items() if of is not None
     }
-    entry = replace(was or _known(project, stands, name), **changes)
-    entry = replace(entry, name=new or entry.name)
+    entry = replace(entry, **changes, name=new or entry.name)
     _check_names(project, stands, was, entry)
     text = changed_codex(text, was.name if was else entry.name, entry)
     if name in stands.left_out or entry.name in stands.left_out:

@@ -35,7 +35,8 @@ class Status(Overview):
         spent: what each role has used.
         total: what all roles have used.
         open_findings: how many findings of the last check are open; null if there was none, or it cannot be read.
-        evaluations: what checks and other evaluations have used, which neither `total` nor the budget contains.
+        evaluations: what checks and other evaluations have used, which neither `total` nor the budget contains; null if
+            it cannot be read.
         estimate: the calls that a run would make now, without details of each; null if there is a `problem`.
     """
 
@@ -47,7 +48,7 @@ class Status(Overview):
     spent: Mapping[str, Usage]
     total: Usage
     open_findings: int | None
-    evaluations: Usage
+    evaluations: Usage | None
     estimate: Estimate | None
 
     def _repr_html_(self) -> Html:
@@ -81,8 +82,6 @@ def _status(project: Workspace) -> Status:
     texts, settings = project.texts(), project.settings()
     with texts.journal as journal:
         spent, source = spent_by_role(journal.calls), imported_from(journal)
-    with journal_to_read(texts.folder / OUT) as journal:
-        evaluated = spent_by_role(journal.calls)
     return Status(
         **{one.name: getattr(standing, one.name) for one in fields(standing)} | {"problem": problem},
         folder=str(project.folder),
@@ -93,9 +92,15 @@ def _status(project: Workspace) -> Status:
         spent=spent,
         total=total(spent),
         open_findings=_open_findings(project),
-        evaluations=total(evaluated),
+        evaluations=_evaluations(project),
         estimate=estimate,
     )
+
+
+def _evaluations(project: Workspace) -> Usage | None:
+    with suppress(FabulaError), journal_to_read(project.folder / OUT) as journal:
+        return total(spent_by_role(journal.calls))
+    return None
 
 
 def _open_findings(project: Workspace) -> int | None:

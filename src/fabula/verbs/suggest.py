@@ -14,11 +14,11 @@ from fabula.app.rewriting import Passage, Rewritten, characters_of, place_of
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.app.writing import at_cursor_in, dry_run_at_cursor_in, rewritten, suggested
 from fabula.base.errors import OtherLengthError, UsageError
-from fabula.craft.length import parse_range
+from fabula.craft.length import WordRange, parse_range
 from fabula.craft.suggesting import MOST, Amount, SuggestionKind, Wanted, joins
 from fabula.project.folder import MAX_FILE
-from fabula.story import plain
-from fabula.verbs.base import LONG, ArtefactName, ModelName, MostDollars, MostTokens, verb
+from fabula.story import count_words, plain
+from fabula.verbs.base import LONG, PAGE_ONLY, ArtefactName, ModelName, MostDollars, MostTokens, verb
 
 _MOST_SHOWN: Final = 1_000  # characters of a new passage in an error
 
@@ -79,6 +79,7 @@ class Suggestions:
         texts: the suggestions, in the order in which they were made.
         taken: the number of the one that is now in the text; 0 for none.
         joins: for each, what separates it from the text before, from more of the same, and from the text after.
+        off_length: which ones are far from the length that you asked for in words; empty if none is.
     """
 
     artefact: str
@@ -89,6 +90,7 @@ class Suggestions:
     texts: list[str]
     taken: int = 0
     joins: list[tuple[str, str, str]] = field(default_factory=list)
+    off_length: str = ""
 
 
 @verb("POST", "/suggestions", "runs", command="text suggest", long=True, here=True)
@@ -119,12 +121,14 @@ async def suggest(
         ),
     ] = "",
     count: Annotated[int, Field(ge=1, le=MOST, description="How many suggestions.")] = 3,
-    amount: Annotated[Amount, Field(description="For `continue`: how much to write.")] = "sentence",
+    amount: Annotated[
+        Amount | None, Field(description="For `continue`: how much to write; default: a sentence.")
+    ] = None,
     words: Annotated[str, Field(max_length=40, description="The length instead: 120 or 100-140.")] = "",
     skip: Annotated[int, Field(ge=0, le=1_000, description="How many were seen.")] = 0,
     take: Annotated[int, Field(ge=0, le=MOST, description="Put this one into the text; 0: none.")] = 0,
     unsaved: Annotated[
-        str | None, Field(max_length=MAX_FILE, description="The text that you are typing, if not saved yet.")
+        str | None, Field(max_length=MAX_FILE, description="The text that you are typing, if not saved yet."), PAGE_ONLY
     ] = None,
     model: ModelName = "",
     budget_tokens: MostTokens = None,
@@ -134,16 +138,14 @@ async def suggest(
 
     Raises:
         UsageError: the place is not in the text, `reword` has no passage, there is nothing of that number to take, or
-            `words` is no length, or is for `reword` or `ideas`.
+            `words` is no length, is for `reword` or `ideas`, or stands beside `amount`.
         FabulaError: of any kind; a finished call is kept.
     """
     if take and unsaved is not None:
         raise UsageError("Save the text before a suggestion is put into it.")
     if take and kind == "ideas":
         raise UsageError("An idea is no text of the story, so none can be taken. Give it as the note of another one.")
-    if words and kind not in ("continue", "describe"):
-        raise UsageError(f"--words is the length of a continuation or description. For {kind}, say it in --note.")
-    length = parse_range(words) if words else None
+    length, amount = _length(kind, words, amount) if words else None, amount or "sentence"
     at_work = await asking(project, model=model, caps=(budget_tokens, budget_usd))
     settings, options = at_work.settings, at_work.options
     check(settings, project.environ)
@@ -167,4 +169,20 @@ async def suggest(
     if take:
         first, _, last = apart[take - 1]
         found.take(at_work.project, f"{before}{first}{texts[take - 1]}{last}{after}")
-    return Suggestions(found.path, found.file, kind, start, end, texts, take, apart)
+    off = _far(texts, length) if length else ""
+    return Suggestions(found.path, found.file, kind, start, end, texts, take, apart, off)
+
+
+def _length(kind: SuggestionKind, words: str, amount: Amount | None) -> WordRange:
+    if kind not in ("continue", "describe"):
+        raise UsageError(f"--words is the length of a continuation or description. For {kind}, say it in --note.")
+    if amount:
+        raise UsageError("--amount and --words both say how much to write. Leave one of them out.")
+    return parse_range(words)
+
+
+def _far(texts: list[str], length: WordRange) -> str:
+    """Which suggestions are far from a length: a quarter and more beyond its borders."""
+    words = {number: count_words(text) for number, text in enumerate(texts, 1)}
+    far = [f"suggestion {number} has {count:,}" for number, count in words.items() if not length.loose.holds(count)]
+    return f"You asked for {length}; {', '.join(far)}." if far else ""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fabula.app.injecting.screenplays import METHOD, dry_run_injection, inject_in
+from fabula.base.errors import UsageError
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.asking import Asking
 from fabula.cli.bill import say_bill
@@ -34,6 +35,8 @@ def inject(
 ) -> None:
     """Have a model write screenplays with known errors, to test checkers (MAGNET, appendix A.3.3)."""
     terminal = terminal_of(common)
+    if performers.preset is not None:
+        raise UsageError("--preset would have no effect: both presets are the paper's. Leave it out.")
     settings = Settings().with_(performers_of(performers, Settings()))
     given = [*(performers.set_ or ()), *([] if screenplays is None else [f"stories={screenplays}"])]
     config = evaluator_config(replace(performers, set_=given), settings, METHOD)

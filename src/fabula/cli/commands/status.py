@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.app.bills import cost_of
+from fabula.app.bills import cost_of, dollars
 from fabula.app.checking import OUT, PAGE
 from fabula.cli.asked import as_options, performing
 from fabula.cli.bill import bill_table, project_line
@@ -43,11 +43,10 @@ def status(terminal: Terminal, project: Project, found: Status) -> None:
         terminal.say("\nSpent so far:\n" + bill_table(found.spent))
     if said := project_line(found.budget):
         terminal.say(said)
-    if used := found.evaluations.prompt + found.evaluations.reply:
-        cost = cost_of(found.evaluations.cost)
-        terminal.say(
-            f"Checks and evaluations have used {used:,} tokens, {cost}, which no budget of the project counts."
-        )
+    if found.evaluations and (used := found.evaluations.prompt + found.evaluations.reply):
+        cost = found.evaluations.cost
+        how = " at no cost" if cost == 0 else f" for {dollars(cost)}" if cost else f", {dollars(cost)}"
+        terminal.say(f"Checks and evaluations have used {used:,} tokens{how}. No budget of the project counts them.")
     if found.open_findings is not None:
         count = counted(found.open_findings, "open finding")
         settled = len(project.last_check().settled)

@@ -18,6 +18,8 @@ def suggest(terminal: Terminal, project: Project, done: Suggestions) -> None:
     """Print the suggestions, with numbers."""
     for number, text in enumerate(done.texts, 1):
         terminal.say(f"{number}. {text}\n")
+    if done.off_length:
+        terminal.message(done.off_length)
     if done.taken:
         terminal.advise(f"{done.file} has suggestion {done.taken}. `fabula undo {near(project.folder)}` takes it back.")
         return

@@ -97,6 +97,11 @@ class Decisions:
             *([] if of or lasting else [(alone, ())]),
         )
 
+    def next_found(self) -> int:
+        """The number of the next file in which decisions of this command are found."""
+        sql = "SELECT coalesce(max(found), 0) + 1 FROM decision WHERE command = ?"
+        return int(self._store.all(sql, self._command)[0][0])
+
     def find(self, path: str = "", *, undone: bool = False) -> list[Decision]:
         """The decisions in force, for all artefacts or for one, oldest first; `undone` includes those taken back."""
         where = "WHERE d.path = ? ORDER BY d.id" if path else "ORDER BY d.id"

@@ -51,14 +51,18 @@ def _refuse(what: str) -> NoReturn:
 
 
 def _said(kind: Any, remedy: str) -> Any:  # noqa: ANN401 - annotations
-    """The annotation for a kind of value, with a message that shows a wrong value."""
+    """The annotation for a kind of value, with a message that shows a wrong value, and of a long one how long it is."""
 
     def read(value: object, inner: Callable[[object], Any]) -> Any:  # noqa: ANN401 - of any kind
         try:
             return inner(value)
-        except ValidationError:
-            shown = repr(str(value)[:_SHOWN]) if isinstance(value, str | int | float) else "a list or a mapping"
-            _refuse(f"is {shown}. {remedy}")
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            if first["type"] == "string_too_long":
+                name = str(first["input"])
+                _refuse(f"is {name[:_SHOWN]!r}, of {len(name):,} characters. Give at most {MAX_NAME}.")
+            shown = str(value)[:_SHOWN] if isinstance(value, int | float) else "a list or a mapping"
+            _refuse(f"is {repr(value[:_SHOWN]) if isinstance(value, str) else shown}. {remedy}")
 
     return Annotated[kind, WrapValidator(read)]
 
@@ -88,14 +92,13 @@ def _whole(most: int) -> Any:  # noqa: ANN401 - annotations
 
 
 _PLACE: TypeAlias = Annotated[int, Field(ge=0)]
-_STR: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
+_STR: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True, strict=False)]
+_LISTED: Final = Field(strict=False, fail_fast=True)  # a list will do, also where numbers must be numbers
 _ONE: Final = BeforeValidator(lambda given: [given] if isinstance(given, str | int) else given)
 _TEXT = _said(_STR, "Write a text.")
 _CALLED: TypeAlias = Annotated[_STR, Field(max_length=MAX_NAME, pattern=r"\S")]
-_NAME = _said(_CALLED, f"Give at most {MAX_NAME} characters.")
-_NAMES = _said(
-    Annotated[tuple[_CALLED, ...], Field(fail_fast=True), _ONE], "Write names as [Mara, Tobias], or one name."
-)
+_NAME = _said(_CALLED, f"Write a text of at most {MAX_NAME} characters.")
+_NAMES = _said(Annotated[tuple[_CALLED, ...], _LISTED, _ONE], "Write names as [Mara, Tobias], or one name.")
 _SCENE = _whole(MAX_SCENE)
 _OFFSET = _whole(MAX_OFFSET - 1)
 _SHAPES: Final[Mapping[str, dict[str, tuple[Any, Any]]]] = {
@@ -106,7 +109,7 @@ _SHAPES: Final[Mapping[str, dict[str, tuple[Any, Any]]]] = {
         **dict.fromkeys(("subject", "slot"), (_TEXT, ...)),
         **dict.fromkeys(("id", "restates", "closed"), (Any, None)),
         "value": (Annotated[Any, PlainValidator(_value)], None),
-        "denied": (_said(bool, "Write yes or no."), False),
+        "denied": (_said(bool, "Write yes or no, in JSON true or false."), False),
         "modality": (_TEXT, "author"),
         "scene": (_SCENE, 0),
         "offset": (_OFFSET, 0),
@@ -114,7 +117,7 @@ _SHAPES: Final[Mapping[str, dict[str, tuple[Any, Any]]]] = {
         "durability": (_TEXT, "durable"),
         "witnesses": (_NAMES, None),
         "about": (_NAMES, ()),
-        "span": (_said(tuple[_PLACE, _PLACE], "Write a pair of numbers, as [120, 145]."), None),
+        "span": (_said(Annotated[tuple[_PLACE, _PLACE], _LISTED], "Write a pair of numbers, as [120, 145]."), None),
         "confidence": (_said(float, "Give a number, such as 0.8."), 1.0),
         "change": (_TEXT, "unexplained"),
         "step": (_whole(10**12), None),
@@ -138,7 +141,7 @@ def _reader(*, is_json: bool) -> TypeAdapter[Any]:
 
 
 def _mapping(name: str, *, is_json: bool) -> TypeAdapter[Any]:
-    """Checks a mapping. Empty fields count as left out, but in JSON a value may be empty."""
+    """Checks a mapping. Empty fields count as left out, but in JSON a value may be empty, and `true` is no number."""
     known = _SHAPES[name]
 
     def filled(data: object) -> dict[str, Any]:
@@ -153,7 +156,7 @@ def _mapping(name: str, *, is_json: bool) -> TypeAdapter[Any]:
         field: (_each(_mapping(field, is_json=is_json)) if field in _MADE else kind, usual)
         for field, (kind, usual) in known.items()
     }
-    model = create_model("Entry", __config__=ConfigDict(extra="forbid"), **shape)
+    model = create_model("Entry", __config__=ConfigDict(extra="forbid", strict=is_json), **shape)
     made = AfterValidator(lambda found: _MADE[name](dict(found)))
     read: Any = Annotated[model, BeforeValidator(filled), made]
     return TypeAdapter(read)

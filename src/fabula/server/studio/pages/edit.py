@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from fabula.app.cards import cards_of
 from fabula.app.codex import codex_of
@@ -21,18 +21,21 @@ from fabula.base.errors import FabulaError, UsageError
 from fabula.craft.numbers import LARGEST
 from fabula.craft.suggesting import WISHES
 from fabula.project.folder import MAX_FILE, STORY, STYLE
-from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
+from fabula.server.api.depends import ProjectName, RunsDep, WorkspaceDep  # noqa: TC001 - FastAPI reads them
 from fabula.server.studio.pages.plan import foreseen
 from fabula.server.studio.pages.write import doing_of, exports_of
 from fabula.server.studio.rendering import page
 from fabula.story import plain
 from fabula.story.comparing import compare, merge, taken, word_pieces
+from fabula.verbs.base import adapter
+from fabula.verbs.style import StyleSheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.app.plan_cards import PlanCard
     from fabula.app.workspace import Artefact, ArtefactVersion
+    from fabula.server.runs.children import Runs
     from fabula.story.comparing import TextStretch
     from fabula.verbs.home import Project
 
@@ -117,17 +120,33 @@ def _describes(workspace: Project) -> bool:
 def style(
     request: Request,
     workspace: WorkspaceDep,
+    project: ProjectName,
+    runs: RunsDep,
     *,
-    counted: Annotated[bool, Form()] = True,
+    run: Name = "",
     accept: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Propose a style sheet, counted in the author's samples or also read by a model; or save it, and open it."""
-    found = workspace.style(counted=counted, accept=accept)
-    if found.accepted:
+    """Propose a style sheet, counted in the author's samples or as a run has read them; or save it, and open it.
+
+    No model is called here: a run can be stopped, and goes on when its page is closed.
+    """
+    found = _style_of(runs, project, run) if run else workspace.style(counted=True, accept=accept)
+    if accept:
+        if run:
+            workspace.edit(STYLE, found.text, "")
         where = request.url.path.removesuffix("-parts/style") + f"/{STYLE}"
         return Response(status_code=204, headers={"hx-redirect": where})
-    about = foreseen(lambda: workspace.dry_run("style")) if counted else {}
-    return page(request, "edit_style.html", found=found, counted=counted, **about)
+    about = {} if run else foreseen(lambda: workspace.dry_run("style"))
+    return page(request, "edit_style.html", found=found, run=run, **about)
+
+
+def _style_of(runs: Runs, project: str, run: str) -> StyleSheet:
+    """The style sheet that a run proposes."""
+    try:
+        found: StyleSheet = adapter(StyleSheet).validate_json(runs.result(project, run))
+    except ValidationError as error:  # the files of a project may be anything
+        raise UsageError("This run proposes no style sheet. Describe your style again.") from error
+    return found
 
 
 def _texts(workspace: Project, name: str, *, marks: bool) -> dict[str, Any]:

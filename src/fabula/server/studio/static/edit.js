@@ -538,6 +538,7 @@ async function ended(run) {
   if (!suggests || owesSaved) tellSaved();
   if (editor?.torn) return; // first two texts are to be put together
   if (suggests) await suggested(run);
+  else if (run.verb === "style") whole && globalThis.htmx.ajax("POST", `${parts}/style`, { target: "#review", swap: "innerHTML", values: { run: run.id } });
   else if (whole || run.kept) load(`${parts}/review`, "#review");
 }
 
@@ -944,6 +945,7 @@ document.addEventListener("click", (event) => {
   if (target.closest("[data-focus]")) focusOn(!document.body.classList.contains("focused"));
   const arranges = /** @type {HTMLElement | null} */ (target.closest("[data-arrange]"));
   if (arranges) arranged(arranges.dataset.arrange ?? "");
+  if (target.closest("[data-style]")) start("style", {});
   const run = /** @type {HTMLElement | null} */ (target.closest("[data-run]"));
   if (run) isSaved().then((yes) => yes && start("update", { revise: run.dataset.run === "revise" }));
 });
