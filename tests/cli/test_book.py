@@ -330,6 +330,21 @@ def test_what_changes_nothing_says_so_and_undoes_nothing(cli: Cli, lamp: Path) -
     assert (files(lamp), cli("status", "lamp", "--json").json["undo"]) == (before, undo)
 
 
+def test_what_is_said_of_a_models_reading_is_true_after_the_story_has_changed(cli: Cli, lamp: Path) -> None:
+    reading = {"entries": [{"kind": "person", "name": "Ivan", "aliases": [], "description": "He rows."}]}
+    line = f'"labeller:read_codex" = {json.dumps(json.dumps(reading))}\n'
+    (lamp.parent / "script.toml").write_text(SCRIPT + line, encoding="utf-8")
+    advice = "for names. To see the cost: `fabula codex read --dry-run lamp`.\n"
+    assert f"No model has read the story as it is now {advice}" in cli("codex", "show", "lamp").err
+    assert cli("codex", "read", "lamp").code == 0
+    assert "has read the story" not in cli("codex", "show", "lamp").err
+    assert cli("text", "replace", "Mara", "Nora", "-C", "lamp").code == 0
+    ran = cli("codex", "show", "lamp")
+    assert "Ivan (person)" in ran.out
+    assert f"The story has changed since a model read it {advice}" in ran.err
+    assert "Accept a proposed entry with" in ran.err
+
+
 def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli, lamp: Path) -> None:
     assert cli("text", "replace", "Mara", "Nora", "-C", "lamp").code == 0
     ran = cli("undo", "lamp")

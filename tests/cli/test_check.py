@@ -87,6 +87,24 @@ def test_the_status_counts_open_findings_and_what_checks_have_used(cli: Cli, sto
     assert "The last check: 0 open findings." in cli("status", "book").out
 
 
+def test_findings_whose_sentence_has_changed_are_counted_apart(cli: Cli, story: Path) -> None:
+    """Also where it has changed in the file, which no command has read since."""
+    two_in_one_pair_of_sentences(story)
+    cli("import", "story.md", "--out", "book")
+    one, two = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", cli("check", "book", *MODEL).out)
+    (part,) = (story / "book" / "story").glob("*.md")
+    before = part.read_text(encoding="utf-8")
+    part.write_text(before.replace("the red scarf", "the green scarf"), encoding="utf-8")
+    line = "The last check: 0 open findings, 2 settled (the text has changed since). See book/evaluation/atlas.html.\n"
+    assert line in cli("status", "book").out
+    ran = cli("check", "book", "--dismiss", f"{one}=he wears lenses")
+    assert re.search(rf"{two}  .*; changed since the check\n", ran.out), ran.out
+    assert "0 open findings, 1 settled" in cli("status", "book").out
+    part.write_text(before, encoding="utf-8")
+    assert "changed since" not in cli("check", "book", "--dismiss", f"{one}=so it is").out
+    assert "The last check: 1 open finding. See" in cli("status", "book").out
+
+
 def test_the_status_prints_all_else_if_the_report_or_the_journal_of_checks_is_damaged(cli: Cli, story: Path) -> None:
     cli("import", "story.md", "--out", "book")
     cli("check", "book", *MODEL)
@@ -177,6 +195,20 @@ def test_a_dismissed_finding_stays_away_with_its_reason(cli: Cli, story: Path) -
     assert "Dismissed: she has two umbrellas" in (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     (story / "evaluation" / "findings-dismissed.jsonl").write_text("", encoding="utf-8")
     assert cli("check", "story.md", "--strict", *MODEL).code == 1
+
+
+def test_the_message_of_a_dismissal_says_what_takes_it_back(cli: Cli, story: Path) -> None:
+    cli("import", "story.md", "--out", "book")
+    (key,) = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", cli("check", "book", *MODEL).out)
+    dismissed = cli("check", "book", "--dismiss", f"{key}=she has two umbrellas")
+    assert f"To take this back, run `fabula check book --count-again {key}`.\n" in dismissed.err
+    back = cli("check", "book", "--count-again", key)
+    assert (back.code, "story: 1 finding\n" in back.out) == (0, True)
+    assert "The last check: 1 open finding." in cli("status", "book").out
+    twice = cli("check", "book", "--count-again", key)
+    assert (twice.code, f"Unknown dismissed finding '{key}'" in twice.err) == (2, True)
+    with_model = cli("check", "book", "--count-again", key, *MODEL)
+    assert "--model would have no effect: --count-again changes the last check" in with_model.err
 
 
 def two_in_one_pair_of_sentences(story: Path) -> None:

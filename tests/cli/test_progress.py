@@ -245,23 +245,22 @@ def test_keys_of_the_environment_are_not_shown(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == "[key] and short and a-folder\n"
 
 
-@pytest.mark.parametrize(("lively", "json", "told"), [(True, False, 1), (False, False, 0), (True, True, 0)])
-def test_a_terminal_is_told_once_where_each_reply_in_a_file_belongs(
-    lively: bool,  # noqa: FBT001 - a case
+@pytest.mark.parametrize(("json", "quiet", "told"), [(False, False, 1), (True, False, 0), (False, True, 0)])
+def test_it_is_said_once_where_each_reply_in_a_file_belongs(
     json: bool,  # noqa: FBT001 - a case
+    quiet: bool,  # noqa: FBT001 - a case
     told: int,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(Terminal, "lively", property(lambda _: lively))
-    listener = Waiting(Terminal(json=json))
+    """Whether the output is a terminal or a log; not to a program."""
+    listener = Waiting(Terminal(json=json, quiet=quiet))
     files = ("plot--plan--1.answer.md", "writer--one--1.answer.md")
     listener(AnswersAwaited("answers", files))
     listener(AnswersAwaited("answers", files[1:]))
-    said = capsys.readouterr().err
+    shown = capsys.readouterr().err
     for name in ("plot--plan--1", "writer--one--1"):
         line = f"waiting for the reply to answers/{name}.prompt.md: write it to {name}.answer.md in the same folder"
-        assert said.count(line) == told
+        assert shown.count(line) == told
 
 
 def test_a_run_says_so_too(progress: ProgressDisplay, capsys: pytest.CaptureFixture[str]) -> None:

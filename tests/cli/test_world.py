@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,18 @@ def test_an_earlier_moment_by_number_and_by_title(cli: Cli, world: Path) -> None
     assert cli("world", "lamp", "--at", "0").out.startswith("No known facts.")
     ran = cli("world", "lamp", "--at", "The strom")
     assert (ran.code, "Unknown scene 'The strom'. Did you mean 'The storm'?" in ran.err) == (2, True)
+
+
+def test_the_codex_at_a_scene_points_to_what_somebody_knows(cli: Cli, world: Path) -> None:
+    said = "`fabula world lamp --who {} --at 2` tells what {} knows.\n"
+    assert said.format("Mara", "Mara") in cli("codex", "show", "lamp", "--name", "Mara", "--at", "2").err
+    assert said.format("NAME", "NAME") in cli("codex", "show", "lamp", "--at", "2").err
+    assert "--who" not in cli("codex", "show", "lamp").err
+    assert cli("world", "lamp", "--who", "Mara", "--at", "2").code == 0
+    for command in (("world", "lamp"), ("codex", "show", "lamp")):
+        ran = cli(*command, "--at", "99")
+        assert (ran.code, ran.out) == (2, "")
+        assert re.search(r"There is no scene 99: the story has \d so far\.", ran.err)
 
 
 def test_what_somebody_knows(cli: Cli, world: Path) -> None:

@@ -425,6 +425,29 @@ def test_two_people_of_one_name_stay_two_and_nobody_says_which_of_them_a_text_me
     assert {one.name for one in project.codex().entries} == {*expected, "Anne"} - {"Anna", "Anna (the little one)"}
 
 
+def test_a_change_of_the_codex_says_which_texts_it_makes_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model continued the last part of an imported book, and its prompt has what the codex says of Mara."""
+    book = "# It\n\n## One\n\nMara kept the ferry.\n\n## Two\n\nMara waited.\n\nIt rained.\n"
+    script = tmp_path / "script.toml"
+    script.write_text(f'[replies]\n"writer:continue" = "{"Mara rowed to the island. " * 12}"\n', encoding="utf-8")
+    settings = {"system": "end-to-end", "model": f"scripted:{script}"}
+    import_manuscript(tmp_path / "it", manuscript(book), "it.md", settings)
+    project = Project.open(tmp_path / "it", {})
+    with monkeypatch.context() as patched:
+        patched.setattr(Project, "expected", None)  # nothing is estimated in a book that no model has touched
+        assert project.set_entry("Mara", description="A keeper.").remarks == ()
+    project.undo()
+    project.continue_text("two", words=60)
+    project.update()
+    said = project.set_entry("Mara", description="A keeper.").remarks
+    assert said == ("1 text is stale by this: Two. `fabula update` rewrites it; `fabula text pin two` keeps it.",)
+    assert [one.name for one in project.artefacts("story").artefacts if one.stale] == ["two"]
+    assert project.set_entry("Mara", description="A girl.").remarks == (), "it was stale before"
+    assert project.remove_entry("Mara").remarks == ()
+    project.pin("two")
+    assert project.set_entry("Mara", description="A keeper.").remarks == ()
+
+
 ANNA: dict[str, object] = {"kind": "person", "name": "Anna", "description": "She looks."}
 HARBOUR: dict[str, object] = {
     "kind": "place",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.world import READ_FILE, WORLD_FILE, person_of, spelled, world_of
+from fabula.base.errors import FabulaError
 from fabula.base.files import is_plain, plain_files, read_text
 from fabula.craft.quoting import located
 from fabula.project.folder import MAX_STORY, STORY
@@ -278,10 +280,12 @@ class StoryPart:
 
 
 def story_parts(project: ProjectFolder) -> tuple[StoryPart, ...]:
-    """The parts of a project's story in the order of telling, with their newest texts."""
+    """The parts of a project's story in the order of telling, with their newest texts, changed in a file or not."""
     with project.journal as journal:
         places = {path: file for path, file in journal.artefacts.places().items() if file.startswith("story/")}
         texts = {path: plain(journal.artefacts.newest(path) or "") for path in places}
+        with suppress(FabulaError):  # a run says which changes contradict each other
+            texts |= {change.path: change.text for change in project.changes(journal) if change.path in places}
     told = Story.parse(read_text(project.story_file, MAX_STORY)).scenes if project.story_file.is_file() else ()
     if not places:  # a story that was brought along
         return tuple(StoryPart(n, "", STORY, scene.label, scene.text) for n, scene in enumerate(told, 1))

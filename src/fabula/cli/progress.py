@@ -195,8 +195,8 @@ class Waiting:
     _awaited: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
 
     def __call__(self, event: Event) -> None:
-        """Print to a terminal what a model in files waits for."""
-        if isinstance(event, AnswersAwaited) and self.terminal.lively and not self.terminal.quiet:
+        """Print what a model in files waits for, as a run does; also into a log, where nobody else says so."""
+        if isinstance(event, AnswersAwaited) and not self.terminal.quiet:
             for said in self.new(event):
                 self.terminal.message(said)
 

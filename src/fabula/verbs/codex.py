@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -15,8 +18,9 @@ from fabula.app.plan_cards import PLAN
 from fabula.app.saving import save
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.characters import readable
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.craft.narratives import entries_read
+from fabula.project.folder import STORY
 from fabula.story import one_line
 from fabula.story.codex import (
     FILE,
@@ -35,6 +39,7 @@ from fabula.verbs.base import ModelName, MostDollars, MostTokens, verb
 
 EntryName = Annotated[str, Field(max_length=MAX_NAME, description="A name or alias.", examples=["Mara Quist"])]
 _MOST: Final = 200
+_NAMED: Final = 5  # texts that a sentence names
 _OF_PEOPLE: Final = {PERSONAS, PLAN, "cards"}
 
 
@@ -47,7 +52,7 @@ class CodexChange:
         changed: whether the file differs from before.
         removed: whether your entry was removed.
         left_out: whether the codex no longer shows the name.
-        remarks: which names in `known_to` nobody has, in sentences.
+        remarks: which names in `known_to` nobody has, and which texts the change makes stale, in sentences.
     """
 
     name: str
@@ -74,9 +79,14 @@ async def codex(
 
     Raises:
         UnknownNameError: the entry or character does not exist.
+        UsageError: the story has fewer scenes.
         PlanError: `plan/codex.yaml` has problems.
     """
-    return codex_of(project).view(at, of, name, quoted=bool(name))
+    found = codex_of(project)
+    last = max((*found.world.scenes, *(part.number for part in found.world.parts)), default=0)
+    if at is not None and at > last:
+        raise UsageError(f"There is no scene {at}: the story has {last} so far.")
+    return found.view(at, of, name, quoted=bool(name))
 
 
 @verb("PUT", "/codex/{name:path}", "story", command="codex set")
@@ -137,10 +147,10 @@ async def set_entry(
     text = changed_codex(text, was.name if was else entry.name, entry)
     if name in stands.left_out or entry.name in stands.left_out:
         text = changed_left_out(text, (one for one in stands.left_out if one not in (name, entry.name)))
-    changed = await _save(project, text)
+    changed, stale = await _save(project, text)
     unknown = codex_of(project).unknown
-    said = tuple(unknown[name] for name in entry.known_to if name in unknown)
-    return CodexChange(entry.name, FILE, changed, remarks=said)
+    said = [unknown[name] for name in entry.known_to if name in unknown]
+    return CodexChange(entry.name, FILE, changed, remarks=(*said, *stale))
 
 
 @verb("DELETE", "/codex/{name:path}", "story", command="codex remove")
@@ -156,10 +166,12 @@ async def remove_entry(project: Workspace, name: EntryName) -> CodexChange:
     text, stands = text_in(project.texts(), FILE), codex_in(project.folder)
     was = _own(project, stands, name)
     if was is not None:
-        return CodexChange(was.name, FILE, await _save(project, changed_codex(text, was.name, None)), removed=True)
+        changed, said = await _save(project, changed_codex(text, was.name, None))
+        return CodexChange(was.name, FILE, changed, removed=True, remarks=said)
     found = codex_of(project).find(name).name
     text = changed_left_out(text or write_codex(stands), (*stands.left_out, found))
-    return CodexChange(found, FILE, await _save(project, text), left_out=True)
+    changed, said = await _save(project, text)
+    return CodexChange(found, FILE, changed, left_out=True, remarks=said)
 
 
 @verb("POST", "/codex/reading", "runs", command="codex read", long=True)
@@ -237,8 +249,32 @@ def _known(project: Workspace, stands: Codex, name: str) -> CodexEntry:
     return CodexEntry(one.name, kind, free, read.whole if read else "")
 
 
-async def _save(project: Workspace, text: str) -> bool:
-    """Save the codex as an edit."""
+async def _save(project: Workspace, text: str) -> tuple[bool, tuple[str, ...]]:
+    """Save the codex as an edit; whether it changed, and which texts that makes stale, in a sentence."""
+    before = text_in(project.texts(), FILE)
     base = None if (project.folder / FILE).is_file() else ""
     with project.changing() as texts:
-        return (await save(texts, FILE, text, base, project.options)).changed
+        changed = (await save(texts, FILE, text, base, project.options)).changed
+    return changed, await asyncio.to_thread(_made_stale, project, before) if changed else ()
+
+
+def _made_stale(project: Workspace, before: str) -> tuple[str, ...]:
+    """A sentence on the texts that are stale now and were not with the codex `before`; none where no model wrote."""
+    with project.texts().journal as journal:
+        if not len(journal.calls):
+            return ()
+    with suppress(FabulaError):  # `status` says why no run is possible
+        known = set(project.names().values()) - {STORY}
+        stale = [name for name in project.expected().stale if name in known]
+        if stale:  # only then is the project walked a second time
+            were = set(project.expected(pending={PurePath(FILE).stem: before}).stale)
+            stale = [name for name in stale if name not in were]
+        if stale:
+            titles = [*map(project.titles(), stale[:_NAMED])]
+            more = f" and {len(stale) - _NAMED:,} more" if len(stale) > _NAMED else ""
+            number, them, name, one = ("1 text is", "it", stale[0], "it")
+            if len(stale) > 1:
+                number, them, name, one = f"{len(stale):,} texts are", "them", "NAME", "one"
+            said = f"`fabula update` rewrites {them}; `fabula text pin {name}` keeps {one}."
+            return (f"{number} stale by this: {', '.join(titles)}{more}. {said}",)
+    return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,12 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.check_formats import Format, as_annotations, as_sarif
-from fabula.app.checking import OUT, Checked, dismiss, project_alone, stored_check, stories_to_check
+from fabula.app.checking import (
+    OUT,
+    Checked,
+    dismiss,
+    project_alone,
+    stored_check,
+    stories_to_check,
+    take_dismissal_back,
+)
 from fabula.app.corpora.numbers import STORIES as FOUND
 from fabula.app.corpora.numbers import Found, write_numbers
 from fabula.app.corpora.stories import Corpus
 from fabula.app.corpora.working import CorpusTask, work_through
 from fabula.app.evaluating import EvaluationTask, dry_run_evaluation
+from fabula.app.findings import findings_of
 from fabula.app.workers.spread import Spread
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
@@ -32,7 +42,7 @@ from fabula.data.story_files import LINES, reading_of
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE
 from fabula.evaluators.atlas.page import all_findings, dismissed_in, headline, place_of, shown_value
-from fabula.project.folder import MAX_STORY, ProjectFolder
+from fabula.project.folder import MAX_STORY, ProjectFolder, was_project
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -70,6 +80,14 @@ class Checks:
         typer.Option(
             metavar="ID=REASON",
             help="Dismiss a finding that is not an error, and record the reason. Repeatable.",
+            rich_help_panel=_CHECKING,
+        ),
+    ] = None
+    count_again: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Count a dismissed finding again. Repeatable.",
             rich_help_panel=_CHECKING,
         ),
     ] = None
@@ -127,15 +145,15 @@ def check(
         refuse("several processes check many stories", checks)
         _check_corpus(terminal, stories or [], judges, limits, selecting, spreading)
         return
-    if checks.dismiss:
-        refuse("--dismiss changes the last check and calls no model", judges, limits, selecting, but=("out",))
+    decided = bool(checks.dismiss or checks.count_again)
+    if decided:
+        name = "--dismiss" if checks.dismiss else "--count-again"
+        refuse(f"{name} changes the last check and calls no model", judges, limits, selecting, but=("out",))
     stories = named_or_here(common, stories)
     command, judges = _command(stories, judges), _of_project(stories, judges)
     folder = Path(judges.out)
-    if checks.dismiss:
-        report = stored_check(folder)
-        dismiss(folder, report, dict(_reason(value) for value in checks.dismiss))
-        found = Checked.in_(folder, report, command)
+    if decided:
+        found = Checked.in_(folder, _decided(terminal, folder, checks, command), command)
     else:
         selection = selecting.selection(judges.seed)
         items = stories_to_check(named_stories(stories), selection)
@@ -150,7 +168,8 @@ def check(
         if shown:
             terminal.say(shown.rstrip("\n"))
     else:
-        _say(terminal, found, numbers=bool(checks.gold) or len(found.stories) > 1)
+        changed = _changed_since(folder) if decided else frozenset[str]()
+        _say(terminal, found, changed, numbers=bool(checks.gold) or len(found.stories) > 1)
     fix = "To fix a finding, change one of its two passages. If it is on purpose, use --dismiss ID=REASON. "
     terminal.advise(f"{fix * bool(found.findings)}{near(found.page)} shows both passages whole, and all numbers.")
     terminal.document(found.to_dict())
@@ -237,6 +256,18 @@ def _checked(
     return report.as_data(), command, evaluating.bill
 
 
+def _decided(terminal: Terminal, folder: Path, checks: Checks, command: Sequence[str]) -> dict[str, Any]:
+    """The report of the last check, after findings were dismissed or count again."""
+    report = stored_check(folder)
+    for key in checks.count_again or ():
+        take_dismissal_back(folder, report, key)
+    if reasons := dict(map(_reason, checks.dismiss or ())):
+        dismiss(folder, report, reasons)
+        again = [word for key in reasons for word in ("--count-again", key)]
+        terminal.advise(f"To take this back, run `{shlex.join([*command, *again])}`.")
+    return report
+
+
 def _reason(value: str) -> tuple[str, str]:
     """The key and the reason that `--dismiss` gives."""
     key, equals, reason = (part.strip() for part in value.partition("="))
@@ -252,7 +283,14 @@ def _command(stories: Sequence[str], judges: Judges) -> list[str]:
     return ["fabula", "check", *stories, *out]
 
 
-def _say(terminal: Terminal, found: Checked, *, numbers: bool) -> None:
+def _changed_since(folder: Path) -> frozenset[str]:
+    """The findings of a project's last check of which a sentence has changed since; none in another folder."""
+    if folder.name != OUT or not was_project(folder.parent):
+        return frozenset()
+    return frozenset(one.key for one in findings_of(ProjectFolder.open(folder.parent)).settled)
+
+
+def _say(terminal: Terminal, found: Checked, changed: frozenset[str], *, numbers: bool) -> None:
     """Print the findings that remain, those dismissed, what is missing, and on request the numbers."""
     report = found.report
     blind = {row["of"]: row["unscored"] for row in report["rows"] if row["what"] == "findings" and row.get("unscored")}
@@ -264,7 +302,8 @@ def _say(terminal: Terminal, found: Checked, *, numbers: bool) -> None:
         count = f"not scored: {blind[story['id']]}" if story["id"] in blind else counted(len(open_), "finding")
         terminal.say(f"{story['id']}: {count}{shown}{part}")
         for one in open_:
-            for line in _told(one):
+            head, *quoted = _told(one)
+            for line in (head + "; changed since the check" * (one.get("key") in changed), *quoted):
                 terminal.say(line)
         if undecided := story.get("undecided"):
             terminal.say(f"\nWithout a verdict: {counted(len(undecided), 'suspicion')}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
+from fabula.app.codex import READING, codex_of
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
@@ -35,11 +37,15 @@ def show(terminal: Terminal, project: Project, found: CodexView) -> None:
     for problem in found.problems:
         terminal.message(problem)
     where = near(project.folder)
+    told = max((fact.told.scene for fact in codex_of(project).world.state.facts()), default=0)
+    if found.at is not None and found.at <= told:  # in later scenes, `world` knows nothing new
+        who = found.of or (found.entries[0].name if [one.kind for one in found.entries] == ["person"] else "NAME")
+        terminal.advise(f"`fabula world {where} --who {shlex.quote(who)} --at {found.at}` tells what {who} knows.")
     if not found.was_read:
-        terminal.advise(
-            f"No model has read this story for names. To see the cost: `fabula codex read --dry-run {where}`."
-        )
-    elif any(one.proposed for one in found.entries):
+        was = any(READING in one.sources for one in found.entries)
+        said = "The story has changed since a model read it" if was else "No model has read the story as it is now"
+        terminal.advise(f"{said} for names. To see the cost: `fabula codex read --dry-run {where}`.")
+    if any(one.proposed for one in found.entries):
         terminal.advise(
             f"Accept a proposed entry with `fabula codex set {where} --name NAME`; refuse it with `remove`."
         )
@@ -84,6 +90,8 @@ def set_(terminal: Terminal, project: Project, done: CodexChange) -> None:
 def remove(terminal: Terminal, project: Project, done: CodexChange) -> None:
     """Print what was removed."""
     terminal.say(f"{done.name} {'is no longer shown' if done.left_out else 'was removed from ' + done.file}.")
+    for said in done.remarks:
+        terminal.message(said)
     terminal.advise(f"To undo this, run `fabula undo {near(project.folder)}`.")
 
 

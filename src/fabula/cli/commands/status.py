@@ -49,6 +49,8 @@ def status(terminal: Terminal, project: Project, found: Status) -> None:
         terminal.say(f"Checks and evaluations have used {used:,} tokens{how}. No budget of the project counts them.")
     if found.open_findings is not None:
         count = counted(found.open_findings, "open finding")
+        settled = len(project.last_check().settled)
+        count += f", {settled} settled (the text has changed since)" * bool(settled)
         terminal.say(f"The last check: {count}. See {near(project.folder / OUT / PAGE)}.")
     terminal.say(terminal.wrapped("\n" + _next(folder, found, behind=project.is_behind())))
 

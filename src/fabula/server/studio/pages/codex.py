@@ -8,6 +8,7 @@ from zlib import crc32
 from fastapi import APIRouter, Query, Request
 
 from fabula.app.codex import codex_of
+from fabula.base.doors import said as in_words
 from fabula.server.api.depends import WorkspaceDep  # noqa: TC001 - FastAPI reads it
 from fabula.server.studio.pages.plan import FieldsDep  # noqa: TC001 - the same
 from fabula.server.studio.pages.world import AskedDep, FactQuery  # noqa: TC001 - the same
@@ -57,7 +58,7 @@ def change(request: Request, workspace: WorkspaceDep, asked: AskedDep, fields: F
         said = f"{done.name} is no longer shown."
     else:
         said = f"{done.name} was removed from your codex." if done.removed else f"{done.name} is in your codex."
-    said += " You can undo this on the Edit page."
+    said = " ".join((said, *(in_words(one, "page") for one in done.remarks), "You can undo this on the Edit page."))
     return page(request, "codex_entries.html", opened=done.name, **_entries(workspace, asked, said))
 
 
