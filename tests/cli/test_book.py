@@ -337,6 +337,21 @@ def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli
     assert "`fabula redo lamp` redoes it." in ran.err
 
 
+def test_undo_and_redo_write_story_md_also_beside_a_text_that_was_written_for_you(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "continue", "lamp", THREE).code == 0
+    assert cli("update", "lamp", "--yes").code == 0
+    before = files(lamp)
+    assert "went down to the quay" in before["story.md"]
+    assert cli("text", "replace", "Mara", "Nora", "-C", "lamp").code == 0
+    after = files(lamp)
+    assert "Mara" not in after["story.md"]
+    ran = cli("undo", "lamp")
+    assert files(lamp) == before
+    assert "fabula update" not in ran.err
+    assert cli("redo", "lamp").code == 0
+    assert files(lamp) == after
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",

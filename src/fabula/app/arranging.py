@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.deciding import newest_of, source_of
+from fabula.app.exporting import as_it_stands
 from fabula.app.plan_cards import CHAPTERS, PlanCards, moved_volumes, plan_cards
 from fabula.app.rewriting import place_of
 from fabula.app.titles import HeadedText, Titles
@@ -110,11 +111,20 @@ def arrangeable(journal: Journal) -> ListedTexts:
 
 
 def assemble(project: ProjectFolder, journal: Journal) -> None:
-    """Number the files and write `story.md` in the order of the list, if all listed texts are the author's own."""
+    """Write `story.md` of the newest texts, in the order of the list if all listed texts are the author's own.
+
+    Otherwise its parts and their order stay, as a run decides about them.
+    """
     listed = ListedTexts.of(journal)
-    if listed is None or listed.not_own(journal) or not project.story_file.exists():
+    if not project.story_file.exists() or project.is_emptied(journal):
         return
-    project.retell(journal, [name for name in listed.names if journal.artefacts.newest(name) is not None])
+    if listed is not None and not listed.not_own(journal):
+        project.retell(journal, [name for name in listed.names if journal.artefacts.newest(name) is not None])
+        return
+    stands = project.story()
+    if (story := as_it_stands(journal, stands)) != stands:
+        project.begin(journal)
+        project.write_manuscript(journal, story)
 
 
 def is_assembled(journal: Journal, story: Story) -> bool:
