@@ -138,8 +138,20 @@ def test_what_cannot_be_marked_is_said(cli: Cli, lamp: Path) -> None:
 
 
 def test_a_title_below_a_volume_is_renamed_alone(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
     assert cli("text", "rename", "lamp", THREE, "--title", "The Return").code == 0
     assert (lamp / f"story/03-{THREE}.md").read_text().startswith("# PART TWO\n\n## The Return\n\nIn the morning")
+    assert f"\n\n## 3. The Return (about 21 words) {{#{THREE}}}" in (lamp / "plan/chapters.md").read_text()
+    assert "The Return" in told(lamp)[-2]
+    for shown in (("show", "lamp", "--contents"), ("status", "lamp")):
+        assert "The Return" in cli(*shown).out
+        assert "The Boat" not in cli(*shown).out
+    assert "No call is needed" in cli("update", "lamp", "--dry-run").out
+    assert cli("text", "rename", "lamp", THREE, "--title", "The Return").out.endswith("already has that title.\n")
+    assert cli("text", "rename", "lamp", THREE, "--title", "7 Days").code == 0
+    assert "## 3. 7 Days (about" in (lamp / "plan/chapters.md").read_text()
+    assert cli("undo", "lamp").code == cli("undo", "lamp").code == 0
+    assert files(lamp) == before
     assert str(HeadedText.of("No heading.")) == "No heading."
     assert HeadedText.of("#" * 6 + " A\n" * 100_000).title == "A"
 

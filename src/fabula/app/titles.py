@@ -94,7 +94,7 @@ class Titles:
 
     Attributes:
         files: files of the texts, by path.
-        given: titles by path, of planned chapters and of texts that begin with a heading.
+        given: titles by path, of planned chapters and of texts that begin with a heading, which goes before the plan.
     """
 
     files: Mapping[str, str]
@@ -105,7 +105,7 @@ class Titles:
         """The titles of texts by path, with their `files`."""
         chapters = next((texts.get(path, "") for path, file in files.items() if file == CHAPTERS), "")
         given = {path: title for path, file in files.items() if (title := _heading(file, texts.get(path, "")))}
-        return cls(files, given | _planned(chapters))
+        return cls(files, _planned(chapters) | given)
 
     @classmethod
     def in_(cls, journal: Journal) -> Titles:
