@@ -293,6 +293,41 @@ def test_what_is_found(cli: Cli, lamp: Path, old: str, options: tuple[str, ...],
     assert cli("text", "replace", old, "x", "-C", "lamp", "--dry-run", "--json", *options).json["count"] == count
 
 
+def test_everywhere_is_also_the_codex_and_the_style_sheet_and_one_undo_takes_it_back(cli: Cli, lamp: Path) -> None:
+    entry = ("--aliases", "Mara Holm", "--description", "Mara keeps the lamp.", "--facts", "fear: Mara's father")
+    assert cli("codex", "set", "lamp", "--name", "Mara", *entry).code == 0
+    (lamp / "style.md").write_text("Mara speaks in short sentences.\n")
+    before = files(lamp) | {"style.md": (lamp / "style.md").read_text()}
+    assert "Style, line 1:" in cli("text", "replace", "Mara", "Nora", "-C", "lamp", "--everywhere", "--dry-run").out
+    done = cli("text", "replace", "Mara", "Nora", "-C", "lamp", "--everywhere").out
+    assert done == "Replaced 8 of 8 places in 4 texts.\n"
+    after = files(lamp) | {"style.md": (lamp / "style.md").read_text()}
+    assert "Mara" not in "".join(after.values())
+    assert after["style.md"] == "Nora speaks in short sentences.\n"
+    assert "Nora Holm" in cli("codex", "show", "lamp", "--name", "Nora").out
+    assert cli("undo", "lamp").code == 0
+    assert files(lamp) | {"style.md": (lamp / "style.md").read_text()} == before
+    assert cli("redo", "lamp").code == 0
+    assert files(lamp) | {"style.md": (lamp / "style.md").read_text()} == after
+
+
+def test_places_inside_longer_words_are_said(cli: Cli, lamp: Path) -> None:
+    del lamp
+    shown = cli("text", "replace", "oat", "x", "-C", "lamp", "--dry-run").out
+    said = "3 of 3 are parts of longer words; to leave them out, add --whole-word."
+    assert shown.startswith(f"3 places in 2 texts. {said}\n")
+    assert cli("text", "replace", "oat", "oak", "-C", "lamp").out == f"Replaced 3 of 3 places in 2 texts. {said}\n"
+    assert "longer words" not in cli("text", "replace", "boak", "x", "-C", "lamp", "--dry-run").out
+    assert cli("text", "replace", "oak", "x", "-C", "lamp", "--whole-word").out.startswith("“oak” was not found.")
+    for old, text, inside in (
+        ("'s", "Mara's", False),
+        ("船", "一船人", False),
+        ("Kr", "Kra", True),
+        ("ra", "Kra", True),
+    ):
+        assert [*map(Search(old, "").is_inside, Search(old, "").spans(text))] == [inside]
+
+
 def test_the_names_of_texts_in_the_list_stay(cli: Cli, lamp: Path) -> None:
     assert cli("text", "replace", "Storm", "Gale", "-C", "lamp", "--everywhere").code == 0
     assert f"## Chapter 2: The Gale (about 14 words) {{#{TWO}}}" in (lamp / "plan/chapters.md").read_text()
@@ -333,7 +368,7 @@ def test_what_changes_nothing_says_so_and_undoes_nothing(cli: Cli, lamp: Path) -
         (("text", "move", "lamp", ONE), "Nothing has changed: the text is already there.\n"),
         (("text", "move", "lamp", TWO, "--after", ONE), "Nothing has changed: the text is already there.\n"),
         (("text", "replace", "Mara", "Mara", "-C", "lamp"), "0 of 3 places in 2 texts. Nothing has changed.\n"),
-        (("text", "replace", "Zora", "x", "-C", "lamp"), "0 of 0 places in 0 texts. Nothing has changed.\n"),
+        (("text", "replace", "Zora", "x", "-C", "lamp"), "“Zora” was not found. Nothing has changed.\n"),
         (("codex", "set", "lamp", "--name", "Mara"), "Mara already reads like that.\n"),
     ):
         ran = cli(*arguments)
