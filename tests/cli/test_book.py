@@ -384,6 +384,28 @@ def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli
     assert "`fabula redo lamp` redoes it." in ran.err
 
 
+def test_the_length_asked_of_a_continued_text_stays_when_it_is_edited_or_pinned(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "continue", "lamp", THREE, "--words", "20").code == 0
+    assert cli("update", "lamp", "--yes").code == 0
+
+    def asked() -> tuple[list[int] | None, int | None]:
+        rows = {one["name"]: one["asked"] for one in cli("status", "lamp", "--json").json["artefacts"]}
+        lines = {one["name"]: one["target"] for one in cli("show", "lamp", "--contents", "--json").json["lines"]}
+        return rows[THREE], lines[THREE]
+
+    before = asked()
+    assert before[0] is not None
+    assert before[0][0] < 21 + 20 < before[0][1], "of the whole text"
+    assert before[1] == sum(before[0]) // 2
+    assert cli("text", "replace", "quay", "pier", "-C", "lamp").code == 0
+    assert asked() == before
+    assert cli("text", "pin", "lamp", THREE).code == 0
+    assert asked() == before
+    for _ in range(3):
+        assert cli("undo", "lamp").code == 0
+    assert asked() == (None, None), "nobody asked for a length of the imported text"
+
+
 def test_undo_and_redo_write_story_md_also_beside_a_text_that_was_written_for_you(cli: Cli, lamp: Path) -> None:
     assert cli("text", "continue", "lamp", THREE).code == 0
     assert cli("update", "lamp", "--yes").code == 0
