@@ -138,8 +138,20 @@ def test_what_cannot_be_marked_is_said(cli: Cli, lamp: Path) -> None:
 
 
 def test_a_title_below_a_volume_is_renamed_alone(cli: Cli, lamp: Path) -> None:
+    before = files(lamp)
     assert cli("text", "rename", "lamp", THREE, "--title", "The Return").code == 0
     assert (lamp / f"story/03-{THREE}.md").read_text().startswith("# PART TWO\n\n## The Return\n\nIn the morning")
+    assert f"\n\n## 3. The Return (about 21 words) {{#{THREE}}}" in (lamp / "plan/chapters.md").read_text()
+    assert "The Return" in told(lamp)[-2]
+    for shown in (("show", "lamp", "--contents"), ("status", "lamp")):
+        assert "The Return" in cli(*shown).out
+        assert "The Boat" not in cli(*shown).out
+    assert "No call is needed" in cli("update", "lamp", "--dry-run").out
+    assert cli("text", "rename", "lamp", THREE, "--title", "The Return").out.endswith("already has that title.\n")
+    assert cli("text", "rename", "lamp", THREE, "--title", "7 Days").code == 0
+    assert "## 3. 7 Days (about" in (lamp / "plan/chapters.md").read_text()
+    assert cli("undo", "lamp").code == cli("undo", "lamp").code == 0
+    assert files(lamp) == before
     assert str(HeadedText.of("No heading.")) == "No heading."
     assert HeadedText.of("#" * 6 + " A\n" * 100_000).title == "A"
 
@@ -281,6 +293,41 @@ def test_what_is_found(cli: Cli, lamp: Path, old: str, options: tuple[str, ...],
     assert cli("text", "replace", old, "x", "-C", "lamp", "--dry-run", "--json", *options).json["count"] == count
 
 
+def test_everywhere_is_also_the_codex_and_the_style_sheet_and_one_undo_takes_it_back(cli: Cli, lamp: Path) -> None:
+    entry = ("--aliases", "Mara Holm", "--description", "Mara keeps the lamp.", "--facts", "fear: Mara's father")
+    assert cli("codex", "set", "lamp", "--name", "Mara", *entry).code == 0
+    (lamp / "style.md").write_text("Mara speaks in short sentences.\n")
+    before = files(lamp) | {"style.md": (lamp / "style.md").read_text()}
+    assert "Style, line 1:" in cli("text", "replace", "Mara", "Nora", "-C", "lamp", "--everywhere", "--dry-run").out
+    done = cli("text", "replace", "Mara", "Nora", "-C", "lamp", "--everywhere").out
+    assert done == "Replaced 8 of 8 places in 4 texts.\n"
+    after = files(lamp) | {"style.md": (lamp / "style.md").read_text()}
+    assert "Mara" not in "".join(after.values())
+    assert after["style.md"] == "Nora speaks in short sentences.\n"
+    assert "Nora Holm" in cli("codex", "show", "lamp", "--name", "Nora").out
+    assert cli("undo", "lamp").code == 0
+    assert files(lamp) | {"style.md": (lamp / "style.md").read_text()} == before
+    assert cli("redo", "lamp").code == 0
+    assert files(lamp) | {"style.md": (lamp / "style.md").read_text()} == after
+
+
+def test_places_inside_longer_words_are_said(cli: Cli, lamp: Path) -> None:
+    del lamp
+    shown = cli("text", "replace", "oat", "x", "-C", "lamp", "--dry-run").out
+    said = "3 of 3 are parts of longer words; to leave them out, add --whole-word."
+    assert shown.startswith(f"3 places in 2 texts. {said}\n")
+    assert cli("text", "replace", "oat", "oak", "-C", "lamp").out == f"Replaced 3 of 3 places in 2 texts. {said}\n"
+    assert "longer words" not in cli("text", "replace", "boak", "x", "-C", "lamp", "--dry-run").out
+    assert cli("text", "replace", "oak", "x", "-C", "lamp", "--whole-word").out.startswith("“oak” was not found.")
+    for old, text, inside in (
+        ("'s", "Mara's", False),
+        ("船", "一船人", False),
+        ("Kr", "Kra", True),
+        ("ra", "Kra", True),
+    ):
+        assert [*map(Search(old, "").is_inside, Search(old, "").spans(text))] == [inside]
+
+
 def test_the_names_of_texts_in_the_list_stay(cli: Cli, lamp: Path) -> None:
     assert cli("text", "replace", "Storm", "Gale", "-C", "lamp", "--everywhere").code == 0
     assert f"## Chapter 2: The Gale (about 14 words) {{#{TWO}}}" in (lamp / "plan/chapters.md").read_text()
@@ -321,7 +368,7 @@ def test_what_changes_nothing_says_so_and_undoes_nothing(cli: Cli, lamp: Path) -
         (("text", "move", "lamp", ONE), "Nothing has changed: the text is already there.\n"),
         (("text", "move", "lamp", TWO, "--after", ONE), "Nothing has changed: the text is already there.\n"),
         (("text", "replace", "Mara", "Mara", "-C", "lamp"), "0 of 3 places in 2 texts. Nothing has changed.\n"),
-        (("text", "replace", "Zora", "x", "-C", "lamp"), "0 of 0 places in 0 texts. Nothing has changed.\n"),
+        (("text", "replace", "Zora", "x", "-C", "lamp"), "“Zora” was not found. Nothing has changed.\n"),
         (("codex", "set", "lamp", "--name", "Mara"), "Mara already reads like that.\n"),
     ):
         ran = cli(*arguments)
@@ -350,6 +397,43 @@ def test_after_undo_an_update_is_advised_only_if_it_has_something_to_do(cli: Cli
     ran = cli("undo", "lamp")
     assert "fabula update" not in ran.err
     assert "`fabula redo lamp` redoes it." in ran.err
+
+
+def test_the_length_asked_of_a_continued_text_stays_when_it_is_edited_or_pinned(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "continue", "lamp", THREE, "--words", "20").code == 0
+    assert cli("update", "lamp", "--yes").code == 0
+
+    def asked() -> tuple[list[int] | None, int | None]:
+        rows = {one["name"]: one["asked"] for one in cli("status", "lamp", "--json").json["artefacts"]}
+        lines = {one["name"]: one["target"] for one in cli("show", "lamp", "--contents", "--json").json["lines"]}
+        return rows[THREE], lines[THREE]
+
+    before = asked()
+    assert before[0] is not None
+    assert before[0][0] < 21 + 20 < before[0][1], "of the whole text"
+    assert before[1] == sum(before[0]) // 2
+    assert cli("text", "replace", "quay", "pier", "-C", "lamp").code == 0
+    assert asked() == before
+    assert cli("text", "pin", "lamp", THREE).code == 0
+    assert asked() == before
+    for _ in range(3):
+        assert cli("undo", "lamp").code == 0
+    assert asked() == (None, None), "nobody asked for a length of the imported text"
+
+
+def test_undo_and_redo_write_story_md_also_beside_a_text_that_was_written_for_you(cli: Cli, lamp: Path) -> None:
+    assert cli("text", "continue", "lamp", THREE).code == 0
+    assert cli("update", "lamp", "--yes").code == 0
+    before = files(lamp)
+    assert "went down to the quay" in before["story.md"]
+    assert cli("text", "replace", "Mara", "Nora", "-C", "lamp").code == 0
+    after = files(lamp)
+    assert "Mara" not in after["story.md"]
+    ran = cli("undo", "lamp")
+    assert files(lamp) == before
+    assert "fabula update" not in ran.err
+    assert cli("redo", "lamp").code == 0
+    assert files(lamp) == after
 
 
 @pytest.mark.slow

@@ -79,6 +79,20 @@ def test_what_nobody_expected_is_a_failure(surprise: Exception, cli: Cli, monkey
     assert (ran.code, ran.json["error"]["exit_code"]) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("import", "book.md", "--out"), ("write", "book.md", "--out"), ("new", "--text", "A girl."), ("status",)],
+    ids=lambda command: command[0],
+)
+def test_a_name_that_is_too_long_for_a_folder_is_wrong_usage(cli: Cli, command: tuple[str, ...]) -> None:
+    (cli.folder / "book.md").write_text("# One\n\nShe went home.\n")
+    before = {*cli.folder.iterdir()}
+    ran = cli(*command, "n" * 300)
+    assert ran.code == 2
+    assert ran.err.endswith(f"The name {'n' * 40}… is too long for a file or folder. Choose a shorter name.\n")
+    assert {*cli.folder.iterdir()} == before
+
+
 def test_the_codes_stand_in_the_help_and_in_the_reference(cli: Cli) -> None:
     shown = cli("-h").out
     page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")

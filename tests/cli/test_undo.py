@@ -141,7 +141,8 @@ def test_what_undo_brings_back_is_told_until_it_is_there(
     assert text_of(project, "story/03-climax.md") != before
     assert "Everything is up to date." in cli("status", "lamp").out
     write_script()
-    cli("undo", "lamp")
+    advice = "Next: `fabula update lamp`. It restores earlier texts from the journal.\n"
+    assert advice in cli("undo", "lamp").err
     told = cli("status", "lamp").out
     assert "Next: run `fabula update lamp` to restore earlier texts from the journal. No call is needed." in told
     assert {path: state for path, state in states(cli).items() if state} == {"climax": "an earlier text comes back"}
@@ -156,12 +157,13 @@ def test_a_retake_names_the_project_in_what_takes_it_back(cli: Cli, project: Pat
     assert "To undo this, run `fabula undo lamp`." in cli("text", "retake", "lamp", "climax").err
 
 
-def test_an_update_is_advised_where_it_restores_something(cli: Cli, project: Path) -> None:
-    advice = "Next: `fabula update lamp`. It restores earlier texts from the journal.\n"
+def test_an_undone_edit_is_gone_from_the_whole_story_at_once(cli: Cli, project: Path) -> None:
+    before = text_of(project, "story.md")
     cli("edit", "climax", "--text", "It was dark.", "-C", "lamp")
-    assert advice not in cli("undo", "lamp").err, "nothing had used the edit yet"
+    assert "fabula update" not in cli("undo", "lamp").err, "nothing had used the edit yet"
     cli("edit", "climax", "--text", "It was dark.", "-C", "lamp")
     assert cli("update", "lamp", "--yes").code == 0
-    assert advice in cli("undo", "lamp").err
-    assert cli("update", "lamp", "--yes").code == 0
-    assert "It was dark" not in text_of(project, "story.md")
+    assert "It was dark" in text_of(project, "story.md")
+    assert "fabula update" not in cli("undo", "lamp").err
+    assert text_of(project, "story.md") == before
+    assert "Everything is up to date." in cli("status", "lamp").out

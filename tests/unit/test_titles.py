@@ -35,6 +35,19 @@ def test_texts_have_titles_and_no_names_of_files() -> None:
     assert titles("story/01-the-letter.md") == "The Letter", "a file is its text"
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("## The Note\n\nIosif walked.", "The Note"),
+        ("## PART THREE: The Letter\n\nIosif walked.", "The Letter"),
+        ("# The Letter\n\n## I\n\nIosif walked.", "The Letter"),
+        ("Iosif walked.", "The Letter"),
+    ],
+)
+def test_a_renamed_chapter_is_called_by_its_heading_and_no_longer_as_planned(text: str, title: str) -> None:
+    assert Titles.of(FILES, TEXTS | {"the-letter": text})("the-letter") == title
+
+
 def test_a_draft_of_no_text_of_its_name_is_called_by_its_own() -> None:
     titles = Titles.of({"drafts/draft-2": "drafts/draft-2.md", "story": "story/01-story.md"}, {})
     assert titles("drafts/draft-2") == "Draft 2"

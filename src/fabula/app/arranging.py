@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.deciding import newest_of, source_of
+from fabula.app.exporting import as_it_stands
 from fabula.app.plan_cards import CHAPTERS, PlanCards, moved_volumes, plan_cards
 from fabula.app.rewriting import place_of
 from fabula.app.titles import HeadedText, Titles
 from fabula.base.errors import UsageError
 from fabula.craft.chapters import Chapter, chapters_text, read_chapters
+from fabula.craft.headings import has_number
 from fabula.project.folder import FileChange, note_on
 from fabula.project.telling import ORDER, file_after
 from fabula.story import count_words, one_line, plain, slug
@@ -110,11 +112,20 @@ def arrangeable(journal: Journal) -> ListedTexts:
 
 
 def assemble(project: ProjectFolder, journal: Journal) -> None:
-    """Number the files and write `story.md` in the order of the list, if all listed texts are the author's own."""
+    """Write `story.md` of the newest texts, in the order of the list if all listed texts are the author's own.
+
+    Otherwise its parts and their order stay, as a run decides about them.
+    """
     listed = ListedTexts.of(journal)
-    if listed is None or listed.not_own(journal) or not project.story_file.exists():
+    if not project.story_file.exists() or project.is_emptied(journal):
         return
-    project.retell(journal, [name for name in listed.names if journal.artefacts.newest(name) is not None])
+    if listed is not None and not listed.not_own(journal):
+        project.retell(journal, [name for name in listed.names if journal.artefacts.newest(name) is not None])
+        return
+    stands = project.story()
+    if (story := as_it_stands(journal, stands)) != stands:
+        project.begin(journal)
+        project.write_manuscript(journal, story)
 
 
 def is_assembled(journal: Journal, story: Story) -> bool:
@@ -125,6 +136,24 @@ def is_assembled(journal: Journal, story: Story) -> bool:
     names = [listed.names[place] for place in _order_told(journal, listed)]
     labels = [slug(name) for name in names if journal.artefacts.newest(name) is not None]
     return [label for label in map(slug, (scene.label for scene in story.scenes)) if label in labels] == labels
+
+
+def retitled(journal: Journal, path: str, title: str) -> dict[str, str]:
+    """The list with another title for a text, by its name; nothing if the list was written for the author.
+
+    Then the plan stays, as the next run would write again what depends on it.
+    """
+    listed = ListedTexts.of(journal)
+    if listed is None or path not in listed.names or source_of(journal, CHAPTERS) not in _OWN:
+        return {}
+    place = listed.place(path)
+    blocks = [card.text for card in listed.cards.cards]
+    head, line_end, body = blocks[place].partition("\n")
+    count = "" if has_number(title) and not title[:1].isdecimal() else f"{place + 1}."
+    words = _WORDS.search(head)
+    new = " ".join(filter(None, ("##", count, title, words and words[0], f"{{#{path}}}")))
+    blocks[place] = f"{new}{line_end}{body}"
+    return {CHAPTERS: listed.cards.with_blocks(blocks)}
 
 
 # splitting and merging ------------------------------------------------------------------------------------------------

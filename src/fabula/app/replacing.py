@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app import deciding
 from fabula.app.arranging import assemble
+from fabula.app.codex import text_in
 from fabula.app.contents import STATUS, contents_of
 from fabula.base.errors import UsageError
+from fabula.project.folder import STYLE
 from fabula.story import one_line
+from fabula.story.codex import FILE as CODEX
+from fabula.story.words import BLANKLESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from fabula.app.titles import Titles
     from fabula.app.workspace import Workspace
 
 MOST: Final = 500
 """Places that are shown."""
 _AROUND: Final = 60  # characters shown on each side of a place
 _CALLED: Final = re.compile(r"\{#[a-z0-9-]{1,80}\}")  # the name of a text in a list of chapters
+_INSIDE: Final = re.compile(r"\w\w")
 _APOSTROPHES: Final = "['\u2019]"
 
 
@@ -59,6 +65,7 @@ class Replacements:
         count: the number of all places.
         texts: the number of texts in which they are.
         replaced: the number of places that were replaced; 0 if this was a preview.
+        inside: the number of places that are parts of longer words.
         base: identifies the places; see the verb `replace`.
     """
 
@@ -67,6 +74,7 @@ class Replacements:
     texts: int
     replaced: int
     base: str
+    inside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,12 @@ class Search:
             if not any(start < one.end() and one.start() < end for start, end in taken)
         ]
 
+    def is_inside(self, found: re.Match[str]) -> bool:
+        """Whether a place is a part of a longer word, in a script that has blanks between words."""
+        text, (start, end) = found.string, found.span()
+        around = (text[max(start - 1, 0) : start + 1] if start else "", text[end - 1 : end + 1])
+        return any(_INSIDE.fullmatch(pair) and not BLANKLESS.search(pair) for pair in around)
+
     def wording(self, found: str) -> str:
         """The new words for the old ones as they stand in a text."""
         if self.case or found == self.old:
@@ -114,26 +128,33 @@ class Search:
 
 def texts_of(workspace: Workspace, within: str, *, everywhere: bool) -> dict[str, str]:
     """The texts to look into, by name: those of the story, one text, or all that people see except the brief."""
-    standing = workspace.standing()
+    standing, project = _standing(workspace), workspace.texts()
     if within:
-        project = workspace.texts()
         with project.journal as journal:
             name = project.artefact(journal, within)
         return {name: standing[name]}
     names = [line.name for line in contents_of(workspace).lines if line.name]
     if everywhere:
         rows = workspace.rows(marks=False)
-        names += [one.name for one in rows if one.name not in (*names, STATUS) and not one.behind]
+        shown = (one for one in rows if not one.behind or one.file == CODEX)
+        names += [one.name for one in shown if one.name not in (*names, STATUS)]
     return {name: standing[name] for name in names if name in standing}
 
 
-def found_places(texts: Mapping[str, str], titles: Mapping[str, str], search: Search) -> Replacements:
+def _standing(workspace: Workspace) -> dict[str, str]:
+    """The current texts by name, with the style sheet."""
+    style = text_in(workspace.texts(), STYLE)
+    return workspace.standing() | ({STYLE: style} if style else {})
+
+
+def found_places(texts: Mapping[str, str], titles: Titles, search: Search) -> Replacements:
     """All places in texts, in order."""
     places: list[ReplacePlace] = []
-    digest, count, within = sha256(repr(search).encode("utf-8", "replace")), 0, 0
+    digest, count, within, inside = sha256(repr(search).encode("utf-8", "replace")), 0, 0, 0
     for name, text in texts.items():
         spans = search.spans(text)
         count, within = count + len(spans), within + bool(spans)
+        inside += sum(map(search.is_inside, spans))
         if spans:
             digest.update(f"{name}\0{text}\0".encode("utf-8", "replace"))
         for one in spans[: max(MOST - len(places), 0)]:
@@ -142,9 +163,9 @@ def found_places(texts: Mapping[str, str], titles: Mapping[str, str], search: Se
             around = before.rpartition("\n")[2], after.partition("\n")[0]
             new = search.wording(one[0])
             places.append(
-                ReplacePlace(len(places) + 1, name, titles[name], line, around[0], one_line(one[0]), new, around[1])
+                ReplacePlace(len(places) + 1, name, titles(name), line, around[0], one_line(one[0]), new, around[1])
             )
-    return Replacements(tuple(places), count, within, 0, digest.hexdigest()[:16])
+    return Replacements(tuple(places), count, within, 0, digest.hexdigest()[:16], inside)
 
 
 def check_skipped(skip: Collection[int], found: Replacements) -> None:
@@ -170,9 +191,9 @@ async def replace_all(
         PlanError: a plan with the new words could not be used.
     """
     with workspace.decided() as (project, journal):
-        found = found_places(texts, workspace.titles().every, search)
+        found = found_places(texts, workspace.titles(), search)
         check_skipped(skip, found)
-        stands = workspace.standing()
+        stands = _standing(workspace)
         if base not in (None, found.base) or any(stands.get(name) != text for name, text in texts.items()):
             raise UsageError("The texts have changed since these places were listed. List them again.")
         number = replaced = 0
@@ -186,6 +207,9 @@ async def replace_all(
                     at, replaced = one.end(), replaced + 1
             if pieces:
                 changed[name] = "".join([*pieces, text[at:]])
+        style = changed.pop(STYLE, None)
         await deciding.edit_all(project, journal, changed, workspace.options)
+        if style is not None:
+            project.edit_beside(journal, STYLE, style)
         assemble(project, journal)
     return replace(found, replaced=replaced)

@@ -68,7 +68,7 @@ async def save(project: ProjectFolder, name: str, text: str, base: str | None, o
         path = project.artefact(journal, name)
         stands = journal.artefacts.newest(path) or ""
         if plain(stands) != plain(text):
-            _check_base(path, stands, base)
+            check_base(path, stands, base)
         changed = await deciding.edit(project, journal, path, text, options)
         if changed and path == CHAPTERS:
             assemble(project, journal)
@@ -83,7 +83,7 @@ def _save_beside(project: ProjectFolder, name: str, text: str, base: str | None)
         changed = plain(stands) != plain(text)
         if changed:
             if stands or base:
-                _check_base(name, stands, base)
+                check_base(name, stands, base)
             if name == BRIEF:
                 Brief.parse(text)
             project.edit_beside(journal, name, text)
@@ -97,7 +97,7 @@ def _save_story(project: ProjectFolder, journal: Journal, text: str, base: str |
     stands = read_text(project.story_file, MAX_STORY)
     changed = plain(stands) != plain(text)
     if changed:
-        _check_base(STORY, stands, base)
+        check_base(STORY, stands, base)
         write_atomically(project.story_file, plain(text) + "\n")
         try:
             project.take_over(journal, project.changes(journal))
@@ -140,8 +140,12 @@ def _fit_for_a_file(name: str, text: str) -> str:
     return text
 
 
-def _check_base(name: str, stands: str, base: str | None) -> None:
-    """Refuse to overwrite a text that the writer has not seen."""
+def check_base(name: str, stands: str, base: str | None) -> None:
+    """Refuse to overwrite a text that the writer has not seen.
+
+    Raises:
+        ConflictError: the text is another one than that with this `base`.
+    """
     if base is not None and base_of(stands) != base:
         raise ConflictError(
             f"{name} has changed since you read it, so it was not overwritten. Merge the two texts and save again.",

@@ -11,6 +11,7 @@ from fabula.craft.numbers import LARGEST
 from fabula.engine.events import RECORD
 from fabula.engine.making import DRAFTS, notes_among
 from fabula.engine.methods import values_of
+from fabula.engine.run import continuation_of
 from fabula.models.known import STRENGTHS, strength_of
 from fabula.project.folder import NOTES
 from fabula.project.telling import runs_of_chats
@@ -72,9 +73,6 @@ def texts(journal: Journal, changes: Collection[FileChange] = (), coming: DryRun
         elif path == waits and not {"edited", "imported", "pinned", "approved"} & set(states):
             states.append(WAITS)
         asked = lengths.get(path) if file.startswith("story/") else None
-        if asked is not None and (override := overrides.get(path)) is not None and override[1] == "continued":
-            base = count_words(override[0])  # the length was asked of what follows it
-            asked = asked[0] + base, asked[1] + base
         words = count_words(text)
         if not {"edited", "imported", "pinned", CHANGED} & set(states):
             states += _length_missed(words, asked)
@@ -141,16 +139,27 @@ def _coming(journal: Journal, path: str, file: str, coming: _Ahead | None, decis
 
 
 def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
-    """The length last requested for each part, by path; for a part written in several pieces, their sum."""
+    """The length last requested for each part, by path; for a part written in several pieces, their sum.
+
+    For a continuation, which was requested alone, the words before it are added; none if it was undone.
+    """
     found: dict[str, tuple[int, int]] = {}
     artefacts = set(journal.artefacts.paths())
+    begun = {
+        (one.path, continuation_of(one.text)): count_words(one.text)
+        for one in journal.decisions.find()
+        if one.kind == "continue" and one.text
+    }
     for run in journal.runs():
         sums: dict[str, tuple[int, int]] = {}
         for at, (low, high) in run["settings"].get("lengths", {}).items():
-            path = at.removeprefix(f"{DRAFTS}/")
+            path, more, follows = at.removeprefix(f"{DRAFTS}/").partition("/more/")
+            there = begun.get((path, follows.partition("/")[0]))
+            if more and there is None:
+                continue
             while path and path not in artefacts:
                 path = path.rpartition("/")[0]
-            before = sums.get(path, (0, 0))
+            before = sums.get(path, (there or 0, there or 0))
             sums[path] = (before[0] + low, before[1] + high)
         found |= sums
     return found

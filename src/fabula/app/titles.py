@@ -94,7 +94,7 @@ class Titles:
 
     Attributes:
         files: files of the texts, by path.
-        given: titles by path, of planned chapters and of texts that begin with a heading.
+        given: titles by path, of planned chapters and of texts that begin with a heading, which may be another by now.
     """
 
     files: Mapping[str, str]
@@ -104,8 +104,14 @@ class Titles:
     def of(cls, files: Mapping[str, str], texts: Mapping[str, str]) -> Titles:
         """The titles of texts by path, with their `files`."""
         chapters = next((texts.get(path, "") for path, file in files.items() if file == CHAPTERS), "")
-        given = {path: title for path, file in files.items() if (title := _heading(file, texts.get(path, "")))}
-        return cls(files, given | _planned(chapters))
+        given, planned = dict[str, str](), _planned(chapters)
+        for path, file in files.items():
+            headed = HeadedText.of(texts.get(path, "") if file.startswith("story/") else "")
+            if any(one.endswith(planned.get(path, "\n")) for one in (headed.title, headed.volume)):
+                continue  # as it was planned, below a number or above those of its parts
+            if headed.title:
+                given[path] = headed.title
+        return cls(files, planned | given)
 
     @classmethod
     def in_(cls, journal: Journal) -> Titles:
@@ -156,11 +162,6 @@ class Titles:
     def is_written(self, title: str) -> bool:
         """Whether a text with this title is already in the story."""
         return any(self(path) == title for path, file in self.files.items() if file.startswith("story/"))
-
-
-def _heading(file: str, text: str) -> str:
-    """The title with which a text of the story begins; empty if it has none."""
-    return HeadedText.of(text).title if file.startswith("story/") else ""
 
 
 def _title_in(heading: str) -> str:

@@ -60,6 +60,7 @@ _CAUSES = {
     errno.EROFS: "The disk is read-only. Make it writable or choose another folder",
     errno.ENOTDIR: "A part of this path is a file, not a folder. Rename that file or choose another folder",
     errno.ENOENT: "The folder does not exist. Create it or choose another folder",
+    errno.ENAMETOOLONG: "The name is too long. Choose a shorter name",
     errno.EISDIR: "A folder with that name already exists. Rename it or choose another name",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.base.doors import at_door
-from fabula.base.errors import FabulaError, PausedError, hint, kind_of, nearest
+from fabula.base.errors import FabulaError, PausedError, UsageError, hint, kind_of, nearest
 from fabula.base.version import __version__
 from fabula.cli.completing import VARIABLE, whole_words
 from fabula.cli.help import CONTEXT, as_required, usage_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.engine.event_log import EventLog
 
 INTERRUPTED: Final = 130
+_SHOWN: Final = 40  # characters of a name that is too long
 _HELP: Final = """AI agents plan, write and check a long story under your direction.
 
 If you edit a text, fabula rewrites only the texts that depend on it.
@@ -282,6 +284,11 @@ def _surprised(terminal: Terminal, error: Exception) -> int:
     if isinstance(error, PermissionError) and error.filename:
         message = f"You do not have permission to use {error.filename}. Correct its permissions or those of its folder."
         return _failed(terminal, "ProjectError", message, 1)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="")
+        shown = f"{name[:_SHOWN]}…" if len(name) > _SHOWN else name
+        message = f"The name {shown} is too long for a file or folder. Choose a shorter name."
+        return _failed(terminal, UsageError.__name__, message, UsageError.exit_code)
     message = (
         f"Sorry, an unexpected error occurred ({type(error).__name__}: {error}). All finished "
         "work is kept. To get a traceback for a bug report, put FABULA_DEBUG=1 before the same command."

@@ -77,6 +77,7 @@ __all__ = [
     "WorkBranch",
     "apart",
     "branches",
+    "continuation_of",
     "has_author_text",
     "in_voice",
     "may_stand_as_made",
@@ -1129,6 +1130,11 @@ def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...
     return (*messages[:last], said, *messages[last + 1 :])
 
 
+def continuation_of(base: str) -> str:
+    """The name of what follows a text, which stands below `more` at the place of its artefact."""
+    return sha256(base.encode("utf-8", "replace")).hexdigest()[:8]
+
+
 async def _continued(run: Run, base: str, more: More | None, folder: str) -> str:
     """`base` and what follows it; `base` names the scope, so that a text continued twice is drawn twice.
 
@@ -1140,7 +1146,7 @@ async def _continued(run: Run, base: str, more: More | None, folder: str) -> str
         if not known:
             lose(context)
         return text
-    place = run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8])
+    place = run.scope("more", continuation_of(base))
     if more is not None:
         follows = await more(place, base)
     elif folder == "story" and context.go_on is not None:

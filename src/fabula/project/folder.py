@@ -792,14 +792,18 @@ class ProjectFolder:
             story = replace(story, title=title[0])
         if (order := journal.decisions.override(ORDER)) is not None:
             story = in_order(story, order[0].split("\n"))
+        self.write_manuscript(journal, story)
+        return story
+
+    def write_manuscript(self, journal: Journal, story: Story) -> None:
+        """Write a story to `story.md` as it is, unless the author has changed the file after `begin`."""
         stands = self._story_text()
         if stands and plain(stands) and not self._written.ours(STORY, stands):
-            return story
+            return
         manuscript = story.manuscript()
         journal.artefacts.keep(STORY, manuscript, "made")
         if stands != manuscript:
             self._write((STORY, STORY, manuscript))
-        return story
 
     def retell(self, journal: Journal, paths: Iterable[str]) -> None:
         """Number the files of the author's own parts in a new order, and write `story.md` of their newest texts."""

@@ -7,7 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fabula.app.saving import Saved, base_of, save
+from fabula.app.arranging import assemble, retitled
+from fabula.app.deciding import edit_all
+from fabula.app.saving import Saved, base_of, check_base, save, saved
 from fabula.app.titles import LONGEST, HeadedText
 from fabula.app.workspace import Workspace  # noqa: TC001 - doors read it
 from fabula.base.errors import UsageError
@@ -62,7 +64,7 @@ async def rename(
     artefact: ArtefactName,
     title: Annotated[str, Field(max_length=LONGEST, description="The new title.", examples=["The Ferry"])],
 ) -> Saved:
-    """Change the title of a part of the story, which is the heading of its text.
+    """Change the title of a part of the story, which is the heading of its text, also in your own list of chapters.
 
     This is an edit by the author, which `undo` can undo. No model is called.
 
@@ -74,8 +76,13 @@ async def rename(
         raise UsageError("Specify a part of the story, and a title that is not empty.")
     found = HeadedText.of(stands.text)
     new = replace(found, heading=f"{'#' * (found.level or 1)} {title}")
-    with project.changing() as texts:
-        return await save(texts, stands.name, str(new), stands.base, project.options)
+    with project.decided() as (texts, journal):
+        path = texts.artefact(journal, stands.name)
+        check_base(path, journal.artefacts.newest(path) or "", stands.base)
+        changed = await edit_all(texts, journal, {path: str(new), **retitled(journal, path, title)}, project.options)
+        if changed:
+            assemble(texts, journal)
+        return saved(journal, path, changed=bool(changed))
 
 
 @verb("PUT", "/notes/{artefact:path}", "texts", command="text note")

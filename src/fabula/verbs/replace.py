@@ -21,7 +21,7 @@ async def replace(
     whole_word: Annotated[bool, Field(description="Find only whole words.")] = False,
     case: Annotated[bool, Field(description="Distinguish capitals.")] = False,
     within: Annotated[str, Field(max_length=LONGEST_NAME, description="Only this text; default: the story.")] = "",
-    everywhere: Annotated[bool, Field(description="Also in the plan, characters and notes.")] = False,
+    everywhere: Annotated[bool, Field(description="Also in the plan, characters, codex, style and notes.")] = False,
     skip: Annotated[
         Sequence[Annotated[int, Field(ge=1)]], Field(max_length=10_000, description="Numbers of places to leave.")
     ] = (),
@@ -40,7 +40,7 @@ async def replace(
     """
     texts, search = texts_of(project, within, everywhere=everywhere), Search(old, new, whole_word, case)
     if dry_run:
-        found = found_places(texts, project.titles().every, search)
+        found = found_places(texts, project.titles(), search)
         check_skipped(skip, found)
         return found
     return await replace_all(project, texts, search, frozenset(skip), base)

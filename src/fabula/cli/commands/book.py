@@ -68,7 +68,7 @@ def replace(
     case: Annotated[bool, typer.Option("--case", help="Distinguish capitals.")] = False,
     within: Annotated[str, typer.Option("--in", metavar="ARTEFACT", help="Only in this text.")] = "",
     everywhere: Annotated[
-        bool, typer.Option("--everywhere", help="Also in the plan, the characters and your notes.")
+        bool, typer.Option("--everywhere", help="Also in the plan, characters, codex, style and notes.")
     ] = False,
     skip: Annotated[list[int] | None, typer.Option(metavar="N", help="Leave this place. Repeatable.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the places.")] = False,
@@ -87,15 +87,19 @@ def replace(
         dry_run=dry_run,
     )
     within_texts = f"in {counted(done.texts, 'text')}"
-    if dry_run:
+    parts = f" {done.inside:,} of {done.count:,} are parts of longer words; to leave them out, add --whole-word."
+    parts = parts if done.inside else ""
+    if not done.count:
+        terminal.say(f"“{old}” was not found. Nothing has changed.")
+    elif dry_run:
         more = f" The first {len(done.places)} are shown." if done.count > len(done.places) else ""
-        terminal.say(f"{counted(done.count, 'place')} {within_texts}.{more}")
+        terminal.say(f"{counted(done.count, 'place')} {within_texts}.{parts}{more}")
         for place in done.places:
             terminal.say(f"{place.number}. {place.title}, line {place.line}:")
             terminal.say(terminal.wrapped(f"   {place.before}[{place.found} → {place.wording}]{place.after}"))
     else:
         unchanged = "" if done.replaced else " Nothing has changed."
-        terminal.say(f"Replaced {done.replaced:,} of {counted(done.count, 'place')} {within_texts}.{unchanged}")
+        terminal.say(f"Replaced {done.replaced:,} of {counted(done.count, 'place')} {within_texts}.{unchanged}{parts}")
         if done.replaced:
             terminal.advise(f"`fabula undo {near(project.folder)}` takes all of it back.")
     terminal.document(done)
