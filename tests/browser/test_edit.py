@@ -272,6 +272,7 @@ def test_a_style_sheet_is_shown_before_it_is_saved_and_undone_with_the_keyboard(
         assert not (folder / "style.md").exists()
         press("Describe my style", "Texts")
         expect(page.locator("#review-title")).to_be_focused()
+        tab.settled()
         press("Accept it")
         page.wait_for_url("**/edit/style.md")
         tab.settled()

@@ -21,8 +21,8 @@ from fabula.testing.cases import cases_of, run_case
 STORY = Story.parse(Path("examples/projects/sufficient-knowledge/story.md").read_text(encoding="utf-8")).text
 SHEET = "Sentences like gravel."
 PROSE = {
-    *("section", "extend", "shorten", "finalizer", "final_reading", "chapter", "chapter_longer", "chapter_shorter"),
-    *("draft", "revise", "revise_longer", "rewrite", "retell", "dialogue", "scene", "story", "work", "tell"),
+    *("section", "extend", "shorten", "finalizer", "final_reading", "chapter"),
+    *("draft", "revise", "rewrite", "retell", "dialogue", "scene", "story", "tell"),
 }
 
 

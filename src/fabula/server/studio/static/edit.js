@@ -791,7 +791,8 @@ function use(words, [first, between, last]) {
 
 /** The texts of the book, in their order. */
 const texts = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-book] > [data-text]")]);
-let refocus = ""; // the text in the list that gets the focus back when the list is there anew
+/** The link in the list that gets the focus back when the list is there anew, and the text that it then comes after. @type {{text: string, after: string} | null} */
+let refocus = null;
 
 /** Change how the book is divided, and show it. @param {string} verb @param {string} name @param {object} body @param {string} words */
 async function arrange(verb, name, body, words) {
@@ -821,8 +822,9 @@ function step(one, by) {
   const all = texts();
   const at = one ? all.indexOf(one) : -1;
   if (!one || at + by < 0 || at + by >= all.length) return say("There is no text before or after it.");
-  refocus = one.contains(document.activeElement) ? (one.dataset.text ?? "") : "";
-  return placed(one, all[by < 0 ? at - 2 : at + 1]);
+  const after = all[by < 0 ? at - 2 : at + 1];
+  refocus = one.contains(document.activeElement) ? { text: one.dataset.text ?? "", after: after?.dataset.text ?? "" } : null;
+  return placed(one, after);
 }
 
 /** @param {string} what */
@@ -866,9 +868,12 @@ document.addEventListener("dragend", () => {
   placed(one, texts()[texts().indexOf(one) - 1]);
 });
 document.addEventListener("htmx:oobAfterSwap", () => {
-  const link = refocus && texts().find((one) => one.dataset.text === refocus)?.querySelector("a");
-  if (link) link.focus();
-  refocus = link ? "" : refocus;
+  const all = texts();
+  const at = all.findIndex((one) => one.dataset.text === refocus?.text);
+  if (refocus && at >= 0 && (all[at - 1]?.dataset.text ?? "") === refocus.after) { // not the list as it was before
+    all[at].querySelector("a")?.focus();
+    refocus = null;
+  }
   showEnds();
 });
 
