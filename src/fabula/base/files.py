@@ -392,7 +392,8 @@ def _is_device(path: Path) -> bool:
     return path.parts[:2] in _DEVICES and path.parts[:3] != _MEMORY
 
 
-def _no_link(path: str, flags: int) -> int:
+def no_link(path: str, flags: int) -> int:
+    """Open a file that is not a link, without waiting for the other end of a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
@@ -410,7 +411,7 @@ def read_bytes(path: Path, limit: int, *, links: bool = True, kind: str = "a tex
             raise UsageError(
                 f"{path} is not a regular file, and reading it might never end. Remove it or replace it with a file."
             )
-        with path.open("rb") if links else open(path, "rb", opener=_no_link) as file:
+        with path.open("rb") if links else open(path, "rb", opener=no_link) as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise UsageError(unreadable(path, error, kind)) from error

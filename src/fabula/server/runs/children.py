@@ -30,13 +30,14 @@ from fabula.base.files import (
     inside,
     lock,
     make_folder,
+    no_link,
     read_bytes,
     read_text,
     write_atomically,
 )
 from fabula.engine.event_log import EVENT_LOG, VARIABLE, EventLog
 from fabula.project.trust import Trust, TrustError, acts_in
-from fabula.server.runs.feed import EVENTS, Feed, events_in, no_link
+from fabula.server.runs.feed import EVENTS, Feed, events_in
 from fabula.server.runs.looking import looking
 from fabula.server.runs.record import NAME, RUNS, RunRecord, Tally, end_of, forget_old, new_name, read_run, runs_in
 from fabula.verbs.base import adapter, long_verb

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
-from fabula.base.files import PRIVATE, append_synced, lock, make_folder, write_atomically, write_error
+from fabula.base.files import PRIVATE, append_synced, lock, make_folder, no_link, write_atomically, write_error
 
 Source: TypeAlias = tuple[str, str]
 """The folder of a project and a run in it, or two empty strings for the server itself."""
@@ -357,8 +357,3 @@ def _bytes_of(file: Path, start: int, most: int) -> bytes:
             return opened.read(most)
     except OSError:
         return b""
-
-
-def no_link(path: str, flags: int) -> int:
-    """Open a file that is not a link, without waiting for the other end of a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
